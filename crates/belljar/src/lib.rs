@@ -1,0 +1,15 @@
+//! belljar runs Python that you did not write: every call gets a fresh process under glass.
+//!
+//! # Words
+//!
+//! - **policy**: what the guest may see, use and reach. Pure data.
+//! - **host**: what this machine can enforce. Pure data, probed once.
+//! - **plan**: the policy resolved for a host, or a refusal. The engine takes nothing else.
+//! - **warden**: the process that starts everything else, owns limits and deadlines, and ends what must end.
+//! - **jar**: one isolated room for one job. Used once.
+//! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
+
+pub mod host;
+pub mod outcome;
+pub mod policy;
+pub mod pyerror;

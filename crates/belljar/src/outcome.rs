@@ -1,0 +1,143 @@
+//! What happened to a job. Decided from facts of the host; the guest's word counts only for its value and exception.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{Layer, Tier};
+
+/// How a job ended, and everything the host knows of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended: exactly one.
+    pub status: Status,
+    /// The limit that was hit, even if the guest survived it.
+    pub limit: Option<Limit>,
+    /// The program's exit code, when it had one.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, when one did.
+    pub signal: Option<i32>,
+    /// The value of a call, as typed data.
+    pub value: Option<serde_json::Value>,
+    /// The exception that ended it, when it was Python and raised one.
+    pub exception: Option<crate::pyerror::PythonError>,
+    /// Standard output, as far as it was kept.
+    pub stdout: Captured,
+    /// Standard error, as far as it was kept.
+    pub stderr: Captured,
+    /// Files that differ from before the run.
+    pub changes: Changes,
+    /// What it used.
+    pub usage: Usage,
+    /// What was enforced.
+    pub isolation: Isolation,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It came to its end; a call returned a value.
+    Returned,
+    /// It ended with an exception.
+    Raised,
+    /// It ended with an exit code of its own choice.
+    Exited,
+    /// A signal ended it.
+    Signalled,
+    /// The deadline ended it.
+    TimedOut,
+    /// It outgrew its memory and was killed.
+    OutOfMemory,
+    /// The caller ended it.
+    Cancelled,
+}
+
+/// A limit that a job can hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// Memory.
+    Memory,
+    /// Processor seconds.
+    Cpu,
+    /// Processes and threads.
+    Processes,
+    /// Bytes on disk, or of one file.
+    Disk,
+    /// Inodes, or open files.
+    Files,
+    /// Bytes of output.
+    Output,
+    /// Wall time.
+    Time,
+}
+
+/// What was kept of an output stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Captured {
+    /// The first bytes, up to the cap.
+    pub head: Vec<u8>,
+    /// The last bytes, when some between were dropped.
+    pub tail: Vec<u8>,
+    /// How many bytes between head and tail were dropped.
+    pub dropped: u64,
+}
+
+/// Files that differ from before the run, as paths relative to the working directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// New files, folders and links.
+    pub created: Vec<String>,
+    /// Files whose content or mode changed.
+    pub modified: Vec<String>,
+    /// What is no longer there.
+    pub deleted: Vec<String>,
+    /// What could not be read or was left out, with the reason.
+    pub skipped: BTreeMap<String, String>,
+    /// Whether the lists stop at a bound.
+    pub truncated: bool,
+}
+
+/// What a job used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Seconds from delivery to the empty jar.
+    pub wall_seconds: f64,
+    /// Processor seconds of all its processes.
+    pub cpu_seconds: f64,
+    /// Most memory at any time, in bytes.
+    pub memory_peak: Option<u64>,
+    /// Most processes and threads at any time.
+    pub processes_peak: Option<u64>,
+}
+
+/// What was enforced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// How strong the jar was as a whole.
+    pub tier: Tier,
+    /// Each layer and how it was enforced.
+    pub layers: BTreeMap<Layer, Enforcement>,
+}
+
+/// How one layer was enforced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enforcement {
+    /// In full, in part, or not at all.
+    pub state: State,
+    /// What exactly, for people.
+    pub detail: String,
+}
+
+/// How far a layer was enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As designed.
+    Full,
+    /// Weaker than designed; the detail says how.
+    Partial,
+    /// Not at all.
+    Absent,
+}

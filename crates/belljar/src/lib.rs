@@ -13,3 +13,4 @@ pub mod host;
 pub mod outcome;
 pub mod policy;
 pub mod pyerror;
+pub mod python;

@@ -167,7 +167,10 @@ impl Default for Policy {
             workdir: None,
             env: BTreeMap::new(),
             limits: Limits::default(),
-            require: Require { tier: Tier::Sealed, layers: Vec::new() },
+            require: Require {
+                tier: Tier::Sealed,
+                layers: Vec::new(),
+            },
         }
     }
 }

@@ -1,0 +1,241 @@
+//! Finds the interpreter that a guest runs on, by reading files alone: starting a Python to ask it would cost more than
+//! the whole jar, and would run whatever a shim or a virtualenv of a stranger says.
+//!
+//! Nothing in the current folder counts: not `.python-version`, not `pyvenv.cfg`, not a relative entry of PATH.
+
+mod elf;
+mod libraries;
+mod prefix;
+mod search;
+mod shim;
+#[cfg(test)]
+mod tests;
+mod venv;
+mod walk;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use search::Surroundings;
+pub use walk::Link;
+
+/// The oldest CPython that the guest runtime runs on.
+pub const OLDEST: (u32, u32) = (3, 10);
+
+/// An interpreter, and what of the host must be visible for it to start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interpreter {
+    /// The path to execute inside the jar: the virtualenv's `bin/python` when there is one.
+    pub executable: PathBuf,
+    /// The real interpreter, every link resolved.
+    pub base_executable: PathBuf,
+    /// Its version.
+    pub version: Version,
+    /// Where the real interpreter is installed.
+    pub base_prefix: PathBuf,
+    /// What `sys.prefix` will be: the virtualenv, or the base prefix.
+    pub prefix: PathBuf,
+    /// The folder of the standard library.
+    pub stdlib: PathBuf,
+    /// The virtualenv, every link resolved.
+    pub venv: Option<PathBuf>,
+    /// Host files and folders that must be visible, read-only, at the same path. /usr and its aliases are left out.
+    pub mounts: Vec<PathBuf>,
+    /// Symbolic links outside those mounts that the interpreter is reached through.
+    pub links: Vec<Link>,
+}
+
+/// What an interpreter needs on its own, when /usr is not part of the base.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// Host files and folders that must be visible, read-only, at the same path.
+    pub mounts: Vec<PathBuf>,
+    /// Symbolic links outside those mounts.
+    pub links: Vec<Link>,
+}
+
+/// A version of Python.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version {
+    /// The 3 of 3.12.1.
+    pub major: u32,
+    /// The 12 of 3.12.1.
+    pub minor: u32,
+    /// The 1 of 3.12.1; `None` where only starting the interpreter would tell.
+    pub patch: Option<u32>,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
+    }
+}
+
+impl Version {
+    /// Reads `3`, `3.12` or `3.12.1`; nothing else.
+    fn parse(text: &str) -> Option<(u32, Option<u32>, Option<u32>)> {
+        let mut parts = text.split('.').map(|part| {
+            let digits =
+                !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
+            digits.then(|| part.parse::<u32>().ok()).flatten()
+        });
+        let major = parts.next()??;
+        let minor = parts.next().map_or(Some(None), |part| part.map(Some))?;
+        let patch = parts.next().map_or(Some(None), |part| part.map(Some))?;
+        parts.next().is_none().then_some((major, minor, patch))
+    }
+}
+
+/// Why no interpreter could be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterpreterError {
+    /// Nothing of that version, or no Python at all.
+    #[error("{wanted} was not found{}{}; looked in {}; name one with --python PATH", list("; found ", found), list("; passed over ", passed), looked.join(", "))]
+    NotFound {
+        /// What was asked for.
+        wanted: String,
+        /// Interpreters that were found but are not what was asked for.
+        found: Vec<String>,
+        /// Files that look like one and are not usable, with the reason.
+        passed: Vec<String>,
+        /// Where it was looked for.
+        looked: Vec<String>,
+    },
+    /// The request is neither a version nor a path.
+    #[error("python `{0}` is neither a version such as 3.12 nor a path with a slash in it")]
+    Request(String),
+    /// A path that does not exist or cannot be read.
+    #[error("interpreter {path} cannot be used: {cause}")]
+    Unreadable {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// A file that is no program.
+    #[error("interpreter {} is not an executable file", .0.display())]
+    NotExecutable(PathBuf),
+    /// A program that starts some other Python.
+    #[error("{} is a shim that starts some other Python; name the real interpreter with --python PATH", .0.display())]
+    Shim(PathBuf),
+    /// A program without a standard library near it.
+    #[error("{} has no standard library (lib/python3.X/os.py) above it; name an installed CPython with --python PATH", .0.display())]
+    NoStdlib(PathBuf),
+    /// A version that is too old.
+    #[error("{path} is Python {version}; belljar needs CPython 3.10 or later, name one with --python PATH")]
+    TooOld {
+        /// The interpreter.
+        path: PathBuf,
+        /// Its version.
+        version: Version,
+    },
+    /// Something that is not CPython.
+    #[error("{path} is {name}, not CPython; name a CPython 3.10 or later with --python PATH")]
+    NotCpython {
+        /// The interpreter.
+        path: PathBuf,
+        /// What it is.
+        name: String,
+    },
+    /// A path that holds no virtualenv.
+    #[error("{} is not a virtualenv: it has no pyvenv.cfg; make one with `python3 -m venv DIR`", .0.display())]
+    NotVenv(PathBuf),
+    /// A virtualenv without a usable interpreter in its bin folder.
+    #[error("virtualenv {venv} is broken: {cause}; make it again with `python3 -m venv --clear {venv}`")]
+    BrokenVenv {
+        /// The virtualenv.
+        venv: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// Both a virtualenv and another interpreter than its own.
+    #[error(
+        "virtualenv {venv} is for Python {has}, and python {wanted} was asked for; leave one of the two out"
+    )]
+    VenvVersion {
+        /// The virtualenv.
+        venv: PathBuf,
+        /// What it was made for.
+        has: Version,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// A shared object that the interpreter cannot start without.
+    #[error("{object} needs the library {name}, which is in none of {}", looked.join(", "))]
+    Library {
+        /// The program or library.
+        object: PathBuf,
+        /// The library it names.
+        name: String,
+        /// Where it was looked for.
+        looked: Vec<String>,
+    },
+}
+
+fn list(before: &str, items: &[String]) -> String {
+    if items.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{}", items.join(", "))
+    }
+}
+
+/// Finds the interpreter for a request (a version such as `3.12`, a path, or none) and a virtualenv.
+pub fn find(request: Option<&str>, venv: Option<&Path>) -> Result<Interpreter, InterpreterError> {
+    find_in(request, venv, &Surroundings::of_this_process())
+}
+
+/// As [`find`], with everything that it takes from the environment given.
+pub fn find_in(
+    request: Option<&str>,
+    venv: Option<&Path>,
+    around: &Surroundings,
+) -> Result<Interpreter, InterpreterError> {
+    let Some(venv) = venv else {
+        return match request {
+            None => search::default(around),
+            Some(request) if request.contains('/') => by_path(&around.absolute(Path::new(request))),
+            Some(request) => search::by_version(request, around),
+        };
+    };
+    let found = venv::open(&around.absolute(venv))?;
+    match request {
+        Some(request) if !agrees(request, &found, around) => Err(InterpreterError::VenvVersion {
+            venv: venv.to_path_buf(),
+            has: found.version,
+            wanted: request.to_owned(),
+        }),
+        _ => Ok(found),
+    }
+}
+
+/// An interpreter that was named by path: an executable, a prefix, or a virtualenv.
+fn by_path(path: &Path) -> Result<Interpreter, InterpreterError> {
+    let meta = path.metadata().map_err(|cause| InterpreterError::Unreadable {
+        path: path.to_path_buf(),
+        cause,
+    })?;
+    if meta.is_dir() {
+        if path.join("pyvenv.cfg").is_file() {
+            return venv::open(path);
+        }
+        return prefix::open(&path.join("bin/python3"));
+    }
+    match venv::around(path) {
+        Some(venv) => venv::open(venv),
+        None => prefix::open(path),
+    }
+}
+
+/// Whether a virtualenv's interpreter is what was asked for beside it.
+fn agrees(request: &str, found: &Interpreter, around: &Surroundings) -> bool {
+    if request.contains('/') {
+        return by_path(&around.absolute(Path::new(request)))
+            .is_ok_and(|other| other.base_executable == found.base_executable);
+    }
+    search::wanted(request).is_some_and(|wanted| wanted.matches(found.version))
+}

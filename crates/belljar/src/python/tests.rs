@@ -1,0 +1,495 @@
+//! Pretended installations in a temporary folder, and the real interpreter of this machine, asked by starting it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use proptest::prelude::*;
+
+use super::{Interpreter, InterpreterError, Surroundings, Version, elf, find, find_in, venv};
+
+/// A folder with pretended interpreters, and surroundings that see nothing else.
+struct Stage {
+    folder: tempfile::TempDir,
+    around: Surroundings,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let around = Surroundings {
+            path: Some(root.join("bin").into()),
+            cwd: root.clone(),
+            pyenv: Some(root.join("pyenv")),
+            uv: Some(root.join("uv")),
+            opt: root.join("opt"),
+            ..Surroundings::default()
+        };
+        Self { folder, around }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(path)
+    }
+
+    fn write(&self, path: &str, content: &str, mode: u32) -> PathBuf {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn link(&self, path: &str, target: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(target.replace("@", self.at("").to_str().unwrap()), path).unwrap();
+    }
+
+    /// A CPython with nothing in it but the landmarks.
+    fn install(&self, prefix: &str, minor: u32, patch: Option<u32>) {
+        self.write(&format!("{prefix}/bin/python3.{minor}"), "\x7fELF", 0o755);
+        self.link(&format!("{prefix}/bin/python3"), &format!("python3.{minor}"));
+        self.write(&format!("{prefix}/lib/python3.{minor}/os.py"), "", 0o644);
+        if let Some(patch) = patch {
+            let text =
+                format!("#define PY_MINOR_VERSION        {minor}\n#define PY_MICRO_VERSION        {patch}\n");
+            self.write(
+                &format!("{prefix}/include/python3.{minor}/patchlevel.h"),
+                &text,
+                0o644,
+            );
+        }
+    }
+
+    fn find(&self, request: Option<&str>, venv: Option<&str>) -> Result<Interpreter, InterpreterError> {
+        find_in(request, venv.map(Path::new), &self.around)
+    }
+
+    /// The message of a refusal, with the folder's name left out.
+    fn refusal(&self, request: Option<&str>, venv: Option<&str>) -> String {
+        let error = self.find(request, venv).expect_err("refused");
+        error.to_string().replace(self.at("").to_str().unwrap(), "@/")
+    }
+}
+
+fn version(minor: u32, patch: Option<u32>) -> Version {
+    Version {
+        major: 3,
+        minor,
+        patch,
+    }
+}
+
+#[test]
+fn first_python_on_path_is_resolved_to_the_real_file() {
+    let stage = Stage::new();
+    stage.install("opt/python3.12", 12, Some(4));
+    stage.link("bin/python3", "../opt/python3.12/bin/python3");
+    let found = stage.find(None, None).unwrap();
+    assert_eq!(found.executable, stage.at("opt/python3.12/bin/python3.12"));
+    assert_eq!(found.version, version(12, Some(4)));
+    assert_eq!(found.prefix, stage.at("opt/python3.12"));
+    assert_eq!(found.mounts, [stage.at("opt/python3.12")]);
+    assert_eq!(found.links, []);
+}
+
+#[test]
+fn relative_entry_of_path_is_not_searched() {
+    let mut stage = Stage::new();
+    stage.install("opt/python3.12", 12, None);
+    stage.link("bin/python3", "../opt/python3.12/bin/python3");
+    assert!(stage.find(None, None).is_ok());
+    stage.around.path = Some("bin::.".into());
+    assert!(matches!(
+        stage.find(None, None),
+        Err(InterpreterError::NotFound { .. })
+    ));
+}
+
+#[test]
+fn prefix_that_is_shared_shows_its_pieces_alone() {
+    let stage = Stage::new();
+    stage.install("home/.local", 11, None);
+    let library = stage.write("home/.local/lib/libpython3.11.so.1.0", "", 0o644);
+    stage.write("home/.local/share/keyrings/secret", "", 0o600);
+    let found = stage.find(Some("home/.local/bin/python3"), None).unwrap();
+    let expected = [
+        stage.at("home/.local/bin/python3.11"),
+        library,
+        stage.at("home/.local/lib/python3.11"),
+    ];
+    assert_eq!(found.mounts, expected);
+}
+
+#[test]
+fn pyenv_shim_goes_by_the_global_version_and_never_by_the_current_folder() {
+    let mut stage = Stage::new();
+    for (minor, patch) in [(11, 7), (12, 1), (12, 10)] {
+        stage.install(&format!("pyenv/versions/3.{minor}.{patch}"), minor, Some(patch));
+    }
+    fs::create_dir_all(stage.at("pyenv/libexec")).unwrap();
+    stage.write("pyenv/shims/python3", "#!/usr/bin/env bash\n", 0o755);
+    stage.write("pyenv/version", "# chosen\n3.11.7\n", 0o644);
+    stage.write(".python-version", "3.12.1\n", 0o644);
+    stage.around.path = Some(stage.at("pyenv/shims").into());
+    assert_eq!(stage.find(None, None).unwrap().version, version(11, Some(7)));
+
+    stage.around.pyenv_version = Some("3.12".into());
+    assert_eq!(
+        stage.find(None, None).unwrap().version,
+        version(12, Some(10)),
+        "a prefix means the highest"
+    );
+    stage.around.pyenv_version = Some("../../opt:system".into());
+    assert!(matches!(
+        stage.find(None, None),
+        Err(InterpreterError::NotFound { .. })
+    ));
+}
+
+#[test]
+fn unknown_shim_is_named() {
+    let stage = Stage::new();
+    stage.write("bin/python3", "#!/bin/sh\nexec manager exec python3\n", 0o755);
+    assert_eq!(
+        stage.refusal(None, None),
+        "@/bin/python3 is a shim that starts some other Python; name the real interpreter with --python PATH"
+    );
+}
+
+#[test]
+fn manager_binary_under_the_name_of_python_is_a_shim() {
+    let stage = Stage::new();
+    stage.write("bin/manager", "\x7fELF", 0o755);
+    stage.link("bin/python3", "manager");
+    assert!(matches!(stage.find(None, None), Err(InterpreterError::Shim(_))));
+}
+
+#[test]
+fn version_is_searched_in_pyenv_uv_and_opt() {
+    let stage = Stage::new();
+    stage.install("pyenv/versions/3.12.1", 12, Some(1));
+    stage.install("uv/cpython-3.12.9-linux-x86_64-gnu", 12, Some(9));
+    stage.install("opt/python/cp313", 13, None);
+    let prefix = |request| stage.find(Some(request), None).unwrap().base_prefix;
+    assert_eq!(
+        prefix("3.12"),
+        stage.at("uv/cpython-3.12.9-linux-x86_64-gnu"),
+        "highest patch"
+    );
+    assert_eq!(prefix("3.12.1"), stage.at("pyenv/versions/3.12.1"));
+    assert_eq!(prefix("python3.13"), stage.at("opt/python/cp313"));
+    assert_eq!(
+        stage.refusal(Some("3.14"), None),
+        "python 3.14 was not found; found 3.12.1 at @/pyenv/versions/3.12.1/bin/python3.12, \
+         3.12.9 at @/uv/cpython-3.12.9-linux-x86_64-gnu/bin/python3.12, 3.13 at @/opt/python/cp313/bin/python3.13; \
+         looked in PATH, @/pyenv/versions, @/uv, @/opt/python*; name one with --python PATH"
+    );
+}
+
+#[test]
+fn newer_version_is_tried_and_older_is_refused() {
+    let stage = Stage::new();
+    stage.install("opt/python3.15", 15, None);
+    assert_eq!(stage.find(Some("3.15"), None).unwrap().version, version(15, None));
+    stage.install("opt/python3.9", 9, Some(18));
+    assert_eq!(
+        stage.refusal(Some("3.9"), None),
+        "@/opt/python3.9/bin/python3.9 is Python 3.9.18; belljar needs CPython 3.10 or later, name one with --python PATH"
+    );
+}
+
+#[test]
+fn what_is_not_cpython_is_named() {
+    let stage = Stage::new();
+    stage.write("opt/pypy/bin/pypy3.10", "\x7fELF", 0o755);
+    stage.link("opt/pypy/bin/python3", "pypy3.10");
+    assert_eq!(
+        stage.refusal(Some("opt/pypy"), None),
+        "@/opt/pypy/bin/python3 is pypy, not CPython; name a CPython 3.10 or later with --python PATH"
+    );
+}
+
+#[test]
+fn bad_requests_are_one_clear_line_each() {
+    let stage = Stage::new();
+    stage.write("plain", "text", 0o644);
+    stage.write("lost/python3.12", "\x7fELF", 0o755);
+    stage.write("folder/file", "", 0o644);
+    let expected = [
+        (
+            Some("latest"),
+            None,
+            "python `latest` is neither a version such as 3.12 nor a path with a slash in it",
+        ),
+        (
+            Some("3.12.1.2"),
+            None,
+            "python `3.12.1.2` is neither a version such as 3.12 nor a path with a slash in it",
+        ),
+        (
+            Some("./nowhere"),
+            None,
+            "interpreter @/./nowhere cannot be used: No such file or directory (os error 2)",
+        ),
+        (
+            Some("./plain"),
+            None,
+            "interpreter @/./plain is not an executable file",
+        ),
+        (
+            Some("lost/python3.12"),
+            None,
+            "@/lost/python3.12 has no standard library (lib/python3.X/os.py) above it; name an installed CPython with --python PATH",
+        ),
+        (
+            None,
+            Some("folder"),
+            "@/folder is not a virtualenv: it has no pyvenv.cfg; make one with `python3 -m venv DIR`",
+        ),
+        (
+            None,
+            Some("nowhere"),
+            "interpreter @/nowhere cannot be used: No such file or directory (os error 2)",
+        ),
+    ];
+    for (request, venv, message) in expected {
+        assert_eq!(stage.refusal(request, venv), message);
+    }
+}
+
+#[test]
+fn virtualenv_brings_the_interpreter_below_and_the_links_between() {
+    let stage = Stage::new();
+    stage.install("uv/cpython-3.12.9-linux-x86_64-gnu", 12, Some(9));
+    stage.link(
+        "uv/cpython-3.12-linux-x86_64-gnu",
+        "cpython-3.12.9-linux-x86_64-gnu",
+    );
+    stage.link(
+        "env/bin/python",
+        "@uv/cpython-3.12-linux-x86_64-gnu/bin/python3.12",
+    );
+    let home = stage.at("uv/cpython-3.12-linux-x86_64-gnu/bin");
+    let config = format!(
+        "home = {}\nimplementation = CPython\nuv = 0.9\nversion_info = 3.12.9\n",
+        home.display()
+    );
+    stage.write("env/pyvenv.cfg", &config, 0o644);
+    for found in [
+        stage.find(None, Some("env")),
+        stage.find(Some("./env/bin/python"), None),
+        stage.find(Some("./env"), None),
+    ] {
+        let found = found.unwrap();
+        assert_eq!(found.executable, stage.at("env/bin/python"));
+        assert_eq!(
+            found.base_executable,
+            stage.at("uv/cpython-3.12.9-linux-x86_64-gnu/bin/python3.12")
+        );
+        assert_eq!(found.venv, Some(stage.at("env")));
+        assert_eq!(
+            found.mounts,
+            [stage.at("env"), stage.at("uv/cpython-3.12.9-linux-x86_64-gnu")]
+        );
+        let links: Vec<_> = found
+            .links
+            .iter()
+            .map(|link| (link.path.clone(), link.target.clone()))
+            .collect();
+        let alias = stage.at("uv/cpython-3.12-linux-x86_64-gnu");
+        assert_eq!(links, [(alias, stage.at("uv/cpython-3.12.9-linux-x86_64-gnu"))]);
+    }
+    assert!(stage.find(Some("3.12"), Some("env")).is_ok());
+    assert_eq!(
+        stage.refusal(Some("3.11"), Some("env")),
+        "virtualenv env is for Python 3.12.9, and python 3.11 was asked for; leave one of the two out"
+    );
+}
+
+#[test]
+fn virtualenv_on_path_counts_as_the_interpreter_below_it() {
+    let mut stage = Stage::new();
+    stage.install("opt/python3.12", 12, None);
+    stage.link("env/bin/python3", "@opt/python3.12/bin/python3.12");
+    stage.write("env/pyvenv.cfg", "version = 3.12.0\n", 0o644);
+    stage.around.path = Some(stage.at("env/bin").into());
+    let found = stage.find(None, None).unwrap();
+    assert_eq!(
+        (found.venv, found.mounts),
+        (None, vec![stage.at("opt/python3.12")])
+    );
+}
+
+#[test]
+fn copied_virtualenv_is_resolved_by_home() {
+    let stage = Stage::new();
+    stage.install("opt/python3.11", 11, None);
+    stage.write("env/bin/python", "\x7fELF", 0o755);
+    let config = format!(
+        "home = {}\nversion = 3.11.2\n",
+        stage.at("opt/python3.11/bin").display()
+    );
+    stage.write("env/pyvenv.cfg", &config, 0o644);
+    let found = stage.find(None, Some("env")).unwrap();
+    assert_eq!(found.base_prefix, stage.at("opt/python3.11"));
+}
+
+#[test]
+fn broken_virtualenvs_say_what_is_wrong() {
+    let stage = Stage::new();
+    stage.install("opt/python3.11", 11, None);
+    stage.link("gone/bin/python", "/nowhere/bin/python3.12");
+    stage.write("gone/pyvenv.cfg", "home = /nowhere/bin\n", 0o644);
+    stage.write("empty/pyvenv.cfg", "", 0o644);
+    stage.link("moved/bin/python", "@opt/python3.11/bin/python3");
+    stage.write("moved/pyvenv.cfg", "version = 3.10.2\n", 0o644);
+    stage.write("pypy/pyvenv.cfg", "implementation = PyPy\n", 0o644);
+    let again = |name: &str| format!("make it again with `python3 -m venv --clear @/{name}`");
+    assert_eq!(
+        stage.refusal(None, Some("gone")),
+        format!(
+            "virtualenv @/gone is broken: the interpreter below it, /nowhere/bin/python3.12, is gone; {}",
+            again("gone")
+        )
+    );
+    assert_eq!(
+        stage.refusal(None, Some("empty")),
+        format!(
+            "virtualenv @/empty is broken: it has no bin/python; {}",
+            again("empty")
+        )
+    );
+    assert_eq!(
+        stage.refusal(None, Some("moved")),
+        format!(
+            "virtualenv @/moved is broken: it was made for Python 3.10, and @/opt/python3.11/bin/python3.11 is now 3.11; {}",
+            again("moved")
+        )
+    );
+    assert!(stage.refusal(None, Some("pypy")).contains("is PyPy, not CPython"));
+}
+
+#[test]
+fn link_loop_is_an_error() {
+    let stage = Stage::new();
+    stage.link("bin/python3.12", "python3.12");
+    assert!(
+        stage
+            .refusal(Some("bin/python3.12"), None)
+            .contains("Too many levels of symbolic links")
+    );
+}
+
+#[test]
+fn config_of_every_maker_is_read() {
+    let stdlib = "home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\nexecutable = /usr/bin/python3.11\n";
+    let virtualenv = "Home=/usr/bin\nversion_info = 3.11.2.final.0\nbase-executable = /usr/bin/python3.11\nimplementation = CPython\nbroken line\n";
+    for text in [stdlib, virtualenv] {
+        let config = venv::parse(text);
+        assert_eq!(config.home, Some("/usr/bin".into()));
+        assert_eq!(config.executable, Some("/usr/bin/python3.11".into()));
+        assert_eq!(config.version, Some((3, 11)));
+    }
+}
+
+/// The interpreter of this machine says of itself what was read from files.
+#[test]
+fn real_interpreter_agrees() {
+    let found = find(None, None).expect("this machine has a Python");
+    let code = "import sys; print(sys.base_prefix, sys.version_info[0], sys.version_info[1], sys.version_info[2], sep='\\n')";
+    let output = Command::new(&found.executable)
+        .args(["-I", "-S", "-c", code])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(found.base_prefix, Path::new(lines[0]));
+    assert_eq!(
+        (found.version.major.to_string(), found.version.minor.to_string()),
+        (lines[1].into(), lines[2].into())
+    );
+    assert!(
+        found
+            .version
+            .patch
+            .is_none_or(|patch| patch.to_string() == lines[3])
+    );
+}
+
+/// Whatever the real interpreter maps when it imports its extension modules is among what it needs alone.
+#[test]
+fn real_interpreter_needs_nothing_else() {
+    let found = find(None, None).expect("this machine has a Python");
+    let needs = found.alone().unwrap();
+    let code = "import json, ssl, sqlite3, zlib, hashlib, math, socket, select\n\
+                try: import ctypes, lzma, bz2\n\
+                except ImportError: pass\n\
+                print(open('/proc/self/maps').read())";
+    let output = Command::new(&found.executable)
+        .args(["-I", "-c", code])
+        .output()
+        .unwrap();
+    let maps = String::from_utf8(output.stdout).unwrap();
+    let mapped: Vec<&str> = maps
+        .lines()
+        .filter_map(|line| line.split_once('/').map(|_| &line[line.find('/').unwrap()..]))
+        .collect();
+    assert!(
+        mapped
+            .iter()
+            .any(|path| path.contains("libc.so.6") || path.contains("libc-")),
+        "{mapped:?}"
+    );
+    for path in mapped
+        .iter()
+        .filter(|path| !path.contains("/locale/") && !path.contains("gconv"))
+    {
+        assert!(
+            needs
+                .mounts
+                .iter()
+                .any(|mount| Path::new(path).starts_with(mount)),
+            "{path} is not in {needs:?}"
+        );
+    }
+    assert!(
+        !needs
+            .mounts
+            .iter()
+            .any(|mount| mount == Path::new("/usr") || mount == Path::new("/usr/lib"))
+    );
+}
+
+#[test]
+fn own_program_names_its_libraries() {
+    let elf = elf::parse(&fs::read("/proc/self/exe").unwrap()).unwrap();
+    assert!(elf.needed.iter().any(|name| name == "libc.so.6"), "{elf:?}");
+    assert!(elf.loader.unwrap().contains("/ld-"));
+}
+
+proptest! {
+    #[test]
+    fn elf_reader_is_total(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+        let mut file = b"\x7fELF\x02\x01".to_vec();
+        file.extend(bytes);
+        elf::parse(&file);
+    }
+
+    /// One wrong byte in a real file, at the front where the tables are.
+    #[test]
+    fn elf_reader_survives_damage(at in 0_usize..4096, byte in any::<u8>()) {
+        let mut file = fs::read("/bin/true").unwrap();
+        let at = at % file.len();
+        file[at] = byte;
+        elf::parse(&file);
+    }
+
+    #[test]
+    fn config_reader_is_total(text in ".{0,256}") {
+        venv::parse(&text);
+    }
+}

@@ -1,0 +1,334 @@
+//! Finds the cgroup that this process may make groups below. Looks only: nothing is made or moved.
+
+use std::path::{Path, PathBuf};
+
+use super::Hierarchy;
+
+/// Controllers that a jar can be limited by.
+const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
+
+/// The leaf that belljar moves processes to on version 2; a process found there belongs to the folder above.
+pub(super) const SUPERVISOR: &str = "supervisor";
+
+/// Finds a cgroup that this process may make groups below.
+pub fn detect() -> Hierarchy {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let (Some(groups), Some(mounts)) = (
+        read(Path::new("/proc/self/cgroup")),
+        read(Path::new("/proc/self/mountinfo")),
+    ) else {
+        return none("/proc/self/cgroup or /proc/self/mountinfo cannot be read");
+    };
+    let writable = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+    detect_in(&groups, &mounts, &writable, &read, &marked)
+}
+
+/// Whether systemd marked the folder as delegated. `trusted.` is for root's eyes and older than `user.`.
+fn marked(path: &Path) -> bool {
+    ["user.delegate", "trusted.delegate"].iter().any(|name| {
+        let mut value = [0u8; 8];
+        matches!(rustix::fs::getxattr(path, *name, &mut value), Ok(1)) && value[0] == b'1'
+    })
+}
+
+/// The same from given contents of `/proc/self/cgroup` and `/proc/self/mountinfo`, so that tests can pretend other hosts.
+///
+/// `marked` tells whether a folder carries systemd's mark of delegation.
+pub fn detect_in(
+    proc_self_cgroup: &str,
+    mountinfo: &str,
+    writable: &dyn Fn(&Path) -> bool,
+    read: &dyn Fn(&Path) -> Option<String>,
+    marked: &dyn Fn(&Path) -> bool,
+) -> Hierarchy {
+    let mounts: Vec<Mount<'_>> = mountinfo.lines().filter_map(Mount::parse).collect();
+    if mounts.is_empty() {
+        return none("no cgroup file system is mounted");
+    }
+    let sight = Sight {
+        groups: proc_self_cgroup,
+        mounts: &mounts,
+        writable,
+        read,
+        marked,
+    };
+    let (v1, v2) = (sight.v1(), sight.v2());
+    match (v1, v2) {
+        (Ok(one), Ok(two)) => {
+            // A hybrid host may have some controllers on each side; the side with more of them wins.
+            if reach(&one) > reach(&two) { one } else { two }
+        }
+        (Ok(found), Err(_)) | (Err(_), Ok(found)) => found,
+        // Version 2 without controllers is beside the point on a host that keeps them on version 1.
+        (Err(one), Err(two)) => none(if mounts.iter().any(Mount::has_wanted) {
+            &one
+        } else {
+            &two
+        }),
+    }
+}
+
+fn none(reason: &str) -> Hierarchy {
+    Hierarchy::None {
+        reason: reason.to_owned(),
+    }
+}
+
+/// How many of the wanted controllers a hierarchy can enforce.
+fn reach(hierarchy: &Hierarchy) -> usize {
+    match hierarchy {
+        Hierarchy::None { .. } => 0,
+        Hierarchy::V1 {
+            memory, pids, cpu, ..
+        } => [memory, pids, cpu].iter().filter(|path| path.is_some()).count(),
+        Hierarchy::V2 { controllers, .. } => controllers
+            .iter()
+            .filter(|name| WANTED.contains(&name.as_str()))
+            .count(),
+    }
+}
+
+/// One cgroup mount of mountinfo.
+struct Mount<'a> {
+    root: String,
+    point: PathBuf,
+    read_only: bool,
+    v2: bool,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (left, right) = line.split_once(" - ")?;
+        let mut right = right.split(' ');
+        let v2 = match right.next()? {
+            "cgroup" => false,
+            "cgroup2" => true,
+            _ => return None,
+        };
+        let options = right.nth(1)?;
+        let mut left = left.split(' ').skip(3);
+        let root = unescape(left.next()?);
+        let point = PathBuf::from(unescape(left.next()?));
+        let flags = left.next()?;
+        let read_only = [flags, options]
+            .iter()
+            .any(|list| list.split(',').any(|word| word == "ro"));
+        Some(Mount {
+            root,
+            point,
+            read_only,
+            v2,
+            options,
+        })
+    }
+
+    fn holds(&self, controller: &str) -> bool {
+        !self.v2 && self.options.split(',').any(|word| word == controller)
+    }
+
+    fn has_wanted(&self) -> bool {
+        WANTED.iter().any(|controller| self.holds(controller))
+    }
+
+    /// Where a cgroup path shows below this mount, which may show only a part of the tree.
+    fn locate(&self, group: &str) -> Option<PathBuf> {
+        // A path with `..` lies outside of this process's cgroup namespace.
+        if group.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let below = group.strip_prefix(self.root.trim_end_matches('/'))?;
+        if !below.is_empty() && !below.starts_with('/') {
+            return None;
+        }
+        let below = below.trim_matches('/');
+        Some(if below.is_empty() {
+            self.point.clone()
+        } else {
+            self.point.join(below)
+        })
+    }
+}
+
+/// Undoes the octal escapes (`\040`) of mountinfo.
+fn unescape(field: &str) -> String {
+    if !field.contains('\\') {
+        return field.to_owned();
+    }
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let code = tail
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        match (first, code) {
+            (b'\\', Some(byte)) => {
+                out.push(byte);
+                rest = &tail[3..];
+            }
+            _ => {
+                out.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// All that detection looks at.
+struct Sight<'a> {
+    groups: &'a str,
+    mounts: &'a [Mount<'a>],
+    writable: &'a dyn Fn(&Path) -> bool,
+    read: &'a dyn Fn(&Path) -> Option<String>,
+    marked: &'a dyn Fn(&Path) -> bool,
+}
+
+impl Sight<'_> {
+    /// This process's path in the hierarchy that `matches` its list of controllers.
+    fn own(&self, matches: impl Fn(&str) -> bool) -> Option<&str> {
+        self.groups.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            matches(controllers).then_some(path)
+        })
+    }
+
+    fn v1(&self) -> Result<Hierarchy, String> {
+        let mut refused = None;
+        let mut find = |controller: &str| -> Option<PathBuf> {
+            let own = self.own(|list| list.split(',').any(|word| word == controller))?;
+            for mount in self.mounts.iter().filter(|mount| mount.holds(controller)) {
+                let Some(folder) = mount.locate(own) else { continue };
+                if !mount.read_only && (self.writable)(&folder) {
+                    return Some(folder);
+                }
+                let why = if mount.read_only {
+                    "is mounted read-only"
+                } else {
+                    "is not writable"
+                };
+                refused.get_or_insert_with(|| {
+                    format!(
+                        "{} (cgroup version 1) {why}; run as root or have it handed to this user",
+                        folder.display()
+                    )
+                });
+            }
+            None
+        };
+        let (memory, pids, cpu) = (find("memory"), find("pids"), find("cpu"));
+        let cpuacct = find("cpuacct");
+        if memory.is_none() && pids.is_none() && cpu.is_none() {
+            return Err(
+                refused.unwrap_or_else(|| "no version 1 controller shows this process's cgroup".to_owned())
+            );
+        }
+        Ok(Hierarchy::V1 {
+            memory,
+            pids,
+            cpu,
+            cpuacct,
+        })
+    }
+
+    fn v2(&self) -> Result<Hierarchy, String> {
+        let own = self
+            .own(str::is_empty)
+            .ok_or("this process is in no version 2 cgroup")?;
+        // The folder of the jars is above the leaf that an earlier belljar moved us to.
+        let above = own
+            .strip_suffix(SUPERVISOR)
+            .and_then(|path| path.strip_suffix('/'));
+        let above = above.map(|path| self.base(if path.is_empty() { "/" } else { path }));
+        let (base, controllers) = match above {
+            Some(Ok(found)) => found,
+            _ => self.base(own)?,
+        };
+        Ok(Hierarchy::V2 { base, controllers })
+    }
+
+    fn base(&self, group: &str) -> Result<(PathBuf, Vec<String>), String> {
+        let mut found = self.mounts.iter().filter(|mount| mount.v2);
+        let (mount, base) = found
+            .find_map(|mount| Some((mount, mount.locate(group)?)))
+            .ok_or_else(|| format!("no mounted cgroup2 shows {group}, the cgroup of this process"))?;
+        let shown = base.display();
+        if mount.read_only {
+            return Err(format!(
+                "{shown} (cgroup2) is mounted read-only; start the container with a private and writable cgroup"
+            ));
+        }
+        if !["", "cgroup.procs", "cgroup.subtree_control"]
+            .iter()
+            .all(|file| (self.writable)(&base.join(file)))
+        {
+            return Err(match unit(group) {
+                Some(_) => format!("{shown} is not delegated to this user; {}", fix(true)),
+                None => format!("{shown} (cgroup2) is not writable; have it handed to this user"),
+            });
+        }
+        self.delegated(mount, group, &base)?;
+        let listed = (self.read)(&base.join("cgroup.controllers")).unwrap_or_default();
+        let controllers: Vec<String> = listed
+            .split_whitespace()
+            .filter(|name| WANTED.contains(name))
+            .map(str::to_owned)
+            .collect();
+        if controllers.is_empty() {
+            return Err(format!(
+                "{shown} (cgroup2) has none of the controllers memory, pids and cpu"
+            ));
+        }
+        Ok((base, controllers))
+    }
+
+    /// Writable is not delegated where systemd made the folder: root may write them all, and a user's own manager
+    /// makes its units as that user. There the mark decides, if this systemd sets marks at all.
+    fn delegated(&self, mount: &Mount<'_>, group: &str, base: &Path) -> Result<(), String> {
+        if unit(group).is_none() || (self.marked)(base) {
+            return Ok(());
+        }
+        let manager = group
+            .match_indices('/')
+            .map(|(end, _)| &group[..end])
+            .find(|path| is_user_manager(path));
+        let by_user = manager.is_some();
+        let marks = manager
+            .and_then(|path| mount.locate(path))
+            .is_some_and(|path| (self.marked)(&path));
+        let all_writable = (self.writable)(&mount.point.join("cgroup.procs"));
+        if marks || all_writable {
+            return Err(format!(
+                "{} belongs to systemd and is not delegated; {}",
+                base.display(),
+                fix(by_user)
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The unit that systemd made this very folder for.
+fn unit(group: &str) -> Option<&str> {
+    let last = group.rsplit('/').next()?;
+    [".scope", ".service", ".slice"]
+        .iter()
+        .any(|end| last.ends_with(end))
+        .then_some(last)
+}
+
+fn is_user_manager(path: &str) -> bool {
+    path.rsplit('/')
+        .next()
+        .is_some_and(|last| last.starts_with("user@") && last.ends_with(".service"))
+}
+
+/// The command that gives a delegated cgroup.
+fn fix(user: bool) -> &'static str {
+    if user {
+        "start it with `systemd-run --user --scope -p Delegate=yes`"
+    } else {
+        "start it with `systemd-run --scope -p Delegate=yes`"
+    }
+}

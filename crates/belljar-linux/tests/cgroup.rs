@@ -1,0 +1,445 @@
+//! Groups on the real kernel. They need a writable cgroup of version 1 with memory, pids and cpu; a skip is loud, and
+//! a failure where `CI` is set.
+
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use belljar_linux::cgroup::{CgroupError, Group, Hierarchy, Limits, Owner, detect, sweep};
+use rustix::event::{PollFd, Timespec, poll};
+
+/// The hierarchy of this host, if it has every controller of version 1.
+fn v1() -> Option<Hierarchy> {
+    let found = detect();
+    if matches!(
+        &found,
+        Hierarchy::V1 {
+            memory: Some(_),
+            pids: Some(_),
+            cpu: Some(_),
+            ..
+        }
+    ) {
+        return Some(found);
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "needs cgroup version 1 with memory, pids and cpu, found {found:?}"
+    );
+    eprintln!("SKIPPED: needs cgroup version 1 with memory, pids and cpu, found {found:?}");
+    None
+}
+
+fn name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    Owner::current()
+        .unwrap()
+        .name(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A shell that waits for a line before it runs the script, so that it can be moved first.
+fn waiting(script: &str) -> Child {
+    let script = format!("read line; {script}");
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn go(child: &mut Child) -> std::process::ExitStatus {
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    child.wait().unwrap()
+}
+
+fn paths(group: &Group) -> Vec<PathBuf> {
+    group.paths().map(Path::to_owned).collect()
+}
+
+fn ready(event: &belljar_linux::cgroup::OomEvent, wait: Duration) -> bool {
+    let mut fds = [PollFd::new(event, event.poll_flags())];
+    let wait = Timespec {
+        tv_sec: wait.as_secs() as i64,
+        tv_nsec: wait.subsec_nanos().into(),
+    };
+    poll(&mut fds, Some(&wait)).unwrap() == 1
+}
+
+/// Holds 96 MiB for a moment.
+const HUNGRY: &str = "head -c 96m /dev/zero | tail -c 96m";
+
+#[test]
+fn memory_limit_kills_and_the_event_fires() {
+    let Some(hierarchy) = v1() else { return };
+    let limits = Limits {
+        memory: Some(32 << 20),
+        ..Limits::default()
+    };
+    let group = Group::create(&hierarchy, &name(), &limits).unwrap();
+    assert!(group.enforced().memory && group.enforced().no_swap);
+    assert!(!group.enforced().pids && !group.enforced().cpu);
+    let event = group.oom_event().unwrap().unwrap();
+    assert!(!ready(&event, Duration::ZERO));
+
+    let mut child = waiting(HUNGRY);
+    group.enter(child.id()).unwrap();
+    let status = go(&mut child);
+    assert_eq!(status.code(), Some(137), "{status:?}");
+    assert!(ready(&event, Duration::from_secs(2)));
+    assert!(event.take());
+    assert!(!ready(&event, Duration::ZERO));
+
+    let stats = group.stats();
+    assert!(stats.oom_kills >= 1, "{stats:?}");
+    let peak = stats.memory_peak.unwrap();
+    assert!((16 << 20..=32 << 20).contains(&peak), "{stats:?}");
+    let made = paths(&group);
+    group.remove().unwrap();
+    assert!(made.iter().all(|path| !path.exists()));
+}
+
+#[test]
+fn memory_below_the_limit_is_left_alone() {
+    let Some(hierarchy) = v1() else { return };
+    let limits = Limits {
+        memory: Some(256 << 20),
+        ..Limits::default()
+    };
+    let group = Group::create(&hierarchy, &name(), &limits).unwrap();
+    let event = group.oom_event().unwrap().unwrap();
+    let mut child = waiting(HUNGRY);
+    group.enter(child.id()).unwrap();
+    assert!(go(&mut child).success());
+    assert!(!ready(&event, Duration::ZERO));
+    let stats = group.stats();
+    assert_eq!(stats.oom_kills, 0);
+    assert!(stats.memory_peak.unwrap() > 90 << 20, "{stats:?}");
+    group.remove().unwrap();
+}
+
+#[test]
+fn pids_limit_denies_forks() {
+    let Some(hierarchy) = v1() else { return };
+    let run = |tasks: u64| {
+        let limits = Limits {
+            pids: Some(tasks),
+            ..Limits::default()
+        };
+        let group = Group::create(&hierarchy, &name(), &limits).unwrap();
+        assert!(group.enforced().pids);
+        let mut child = waiting("for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait");
+        group.enter(child.id()).unwrap();
+        let status = go(&mut child);
+        group.kill().unwrap();
+        let stats = group.stats();
+        group.remove().unwrap();
+        (status.success(), stats)
+    };
+    let (held, stats) = run(4);
+    assert!(!held && stats.pids_denied >= 1, "{stats:?}");
+    let (free, stats) = run(20);
+    assert!(free && stats.pids_denied == 0, "{stats:?}");
+    assert!(stats.pids_peak.is_none_or(|peak| peak >= 7), "{stats:?}");
+}
+
+#[test]
+fn cpu_limit_throttles() {
+    let Some(hierarchy) = v1() else { return };
+    let run = |cpus: f64| {
+        let group = Group::create(
+            &hierarchy,
+            &name(),
+            &Limits {
+                cpus: Some(cpus),
+                ..Limits::default()
+            },
+        )
+        .unwrap();
+        assert!(group.enforced().cpu);
+        let mut child = waiting("exec timeout 0.5 sh -c 'while :; do :; done'");
+        group.enter(child.id()).unwrap();
+        go(&mut child);
+        let stats = group.stats();
+        group.remove().unwrap();
+        stats.throttled_usec.unwrap()
+    };
+    let held = run(0.2);
+    assert!(held > 100_000, "{held}");
+    assert_eq!(run(8.0), 0);
+}
+
+#[test]
+fn a_child_enters_by_writing_0_to_a_passed_descriptor() {
+    let Some(hierarchy) = v1() else { return };
+    let limits = Limits {
+        memory: Some(64 << 20),
+        pids: Some(16),
+        cpus: Some(1.0),
+        ..Limits::default()
+    };
+    let name = name();
+    let group = Group::create(&hierarchy, &name, &limits).unwrap();
+    let fds = group.procs_fds().unwrap();
+    assert_eq!(fds.len(), 3);
+    let mut command = Command::new("/bin/cat");
+    command.arg("/proc/self/cgroup");
+    let raw: Vec<i32> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+    let enter = move || {
+        // SAFETY: write is async-signal-safe, the buffer is static, and the descriptors outlive the spawn.
+        let all = raw
+            .iter()
+            .all(|fd| unsafe { libc::write(*fd, b"0".as_ptr().cast(), 1) } == 1);
+        if all {
+            Ok(())
+        } else {
+            Err(std::io::Error::last_os_error())
+        }
+    };
+    // SAFETY: the closure calls nothing but write.
+    let output = unsafe { command.pre_exec(enter) }.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for controller in ["memory", "pids", "cpu"] {
+        let line = text
+            .lines()
+            .find(|line| line.contains(&format!(":{controller}:")))
+            .unwrap();
+        assert!(line.ends_with(&format!("/{name}")), "{line}");
+    }
+    group.remove().unwrap();
+}
+
+#[test]
+fn kill_ends_every_process_and_leaves_others_alone() {
+    let Some(hierarchy) = v1() else { return };
+    let group = Group::create(
+        &hierarchy,
+        &name(),
+        &Limits {
+            pids: Some(64),
+            ..Limits::default()
+        },
+    )
+    .unwrap();
+    let mut outside = Command::new("/bin/sleep").arg("60").spawn().unwrap();
+    let mut inside = waiting("for i in 1 2 3 4 5; do sleep 60 & done; wait");
+    group.enter(inside.id()).unwrap();
+    inside.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let procs = paths(&group)[0].join("cgroup.procs");
+    let count = || std::fs::read_to_string(&procs).unwrap().lines().count();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while count() < 6 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(count(), 6);
+    group.kill().unwrap();
+    assert_eq!(count(), 0);
+    assert_eq!(inside.wait().unwrap().signal(), Some(libc::SIGKILL));
+    assert_eq!(outside.try_wait().unwrap(), None);
+    outside.kill().unwrap();
+    outside.wait().unwrap();
+    group.remove().unwrap();
+}
+
+#[test]
+fn a_busy_group_is_not_removed_and_says_so() {
+    let Some(hierarchy) = v1() else { return };
+    // An owner of an earlier boot time, so that the sweep cannot take the groups of tests that run beside this one.
+    let gone = Owner {
+        start: 1,
+        ..Owner::current().unwrap()
+    };
+    let Hierarchy::V1 { pids, .. } = &hierarchy else {
+        return;
+    };
+    let only = Hierarchy::V1 {
+        memory: None,
+        pids: pids.clone(),
+        cpu: None,
+        cpuacct: None,
+    };
+    let swept = || sweep(&only, &|pid, start| (pid, start) != (gone.pid, gone.start)).unwrap();
+
+    let group = Group::create(
+        &hierarchy,
+        &gone.name(0),
+        &Limits {
+            pids: Some(8),
+            ..Limits::default()
+        },
+    )
+    .unwrap();
+    let made = paths(&group);
+    let mut child = waiting("true");
+    group.enter(child.id()).unwrap();
+    let before = Instant::now();
+    let error = group.remove().unwrap_err();
+    assert!(before.elapsed() >= Duration::from_millis(150) && before.elapsed() < Duration::from_secs(2));
+    assert!(
+        matches!(
+            &error,
+            CgroupError::Io {
+                operation: "remove",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(made[0].exists());
+    assert_eq!(swept(), 0);
+    go(&mut child);
+    assert_eq!(swept(), 1);
+    assert!(!made[0].exists());
+}
+
+#[test]
+fn a_taken_name_removes_only_what_was_made() {
+    let Some(hierarchy) = v1() else { return };
+    let Hierarchy::V1 {
+        memory: Some(memory),
+        cpu: Some(cpu),
+        ..
+    } = &hierarchy
+    else {
+        return;
+    };
+    let name = name();
+    // The last controller to be made refuses; the first must not stay behind.
+    std::fs::create_dir(cpu.join(&name)).unwrap();
+    let limits = Limits {
+        memory: Some(64 << 20),
+        cpus: Some(1.0),
+        ..Limits::default()
+    };
+    let error = Group::create(&hierarchy, &name, &limits).unwrap_err();
+    assert!(matches!(error, CgroupError::Exists { .. }), "{error}");
+    assert!(!memory.join(&name).exists());
+    assert!(cpu.join(&name).exists());
+    std::fs::remove_dir(cpu.join(&name)).unwrap();
+}
+
+#[test]
+fn v2_groups_are_entered_killed_and_removed() {
+    // A hybrid host has an empty version 2 tree: no limits to be had, but entering and cgroup.kill are real.
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let base = mounts
+        .lines()
+        .find(|line| line.contains(" - cgroup2 "))
+        .and_then(|line| line.split(' ').nth(4));
+    let Some(base) = base.filter(|base| rustix::fs::access(*base, rustix::fs::Access::WRITE_OK).is_ok())
+    else {
+        assert!(std::env::var_os("CI").is_none(), "needs a writable cgroup2");
+        eprintln!("SKIPPED: needs a writable cgroup2");
+        return;
+    };
+    let hierarchy = Hierarchy::V2 {
+        base: base.into(),
+        controllers: Vec::new(),
+    };
+    let group = Group::create(
+        &hierarchy,
+        &name(),
+        &Limits {
+            pids: Some(4),
+            ..Limits::default()
+        },
+    )
+    .unwrap();
+    assert!(!group.enforced().pids);
+    let mut child = waiting("while :; do sh -c :; done");
+    group.enter(child.id()).unwrap();
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    group.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    assert!(group.stats().cpu_usec.unwrap() > 0);
+    let made = paths(&group);
+    group.remove().unwrap();
+    assert!(!made[0].exists());
+}
+
+#[test]
+fn a_plain_user_on_v1_gets_none_and_a_reason() {
+    if v1().is_none() {
+        return;
+    }
+    // The raw call changes the ids of this thread alone, and the thread ends with the test.
+    let found = std::thread::spawn(|| {
+        // SAFETY: setresuid takes three plain numbers.
+        let changed = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+        assert_eq!(changed, 0);
+        detect()
+    });
+    let Hierarchy::None { reason } = found.join().unwrap() else {
+        panic!("a plain user may write cgroups")
+    };
+    assert!(reason.contains("is not writable; run as root"), "{reason}");
+}
+
+/// Prints what each step costs: `cargo test --release -p belljar-linux --test cgroup -- --ignored --nocapture costs`.
+#[test]
+#[ignore = "measures"]
+fn costs() {
+    let Some(hierarchy) = v1() else { return };
+    let limits = Limits {
+        memory: Some(64 << 20),
+        pids: Some(16),
+        cpus: Some(1.0),
+        ..Limits::default()
+    };
+    let mut rows: [Vec<u128>; 7] = Default::default();
+    for _ in 0..300 {
+        let name = name();
+        let mut child = waiting("true");
+        let mut last = Instant::now();
+        let mut lap = || {
+            let spent = last.elapsed().as_nanos();
+            last = Instant::now();
+            spent
+        };
+        detect();
+        rows[0].push(lap());
+        let group = Group::create(&hierarchy, &name, &limits).unwrap();
+        rows[1].push(lap());
+        let fds = group.procs_fds().unwrap();
+        rows[2].push(lap());
+        group.enter(child.id()).unwrap();
+        rows[3].push(lap());
+        let event = group.oom_event().unwrap();
+        rows[4].push(lap());
+        drop((fds, event));
+        go(&mut child);
+        lap();
+        group.stats();
+        rows[5].push(lap());
+        group.remove().unwrap();
+        rows[6].push(lap());
+    }
+    for (what, row) in [
+        "detect",
+        "create",
+        "procs_fds",
+        "enter",
+        "oom_event",
+        "stats",
+        "remove",
+    ]
+    .iter()
+    .zip(&mut rows)
+    {
+        row.sort_unstable();
+        let at = |part: usize| row[row.len() * part / 100] as f64 / 1000.0;
+        eprintln!(
+            "{what:>10}: median {:8.1} µs  p10 {:8.1}  p90 {:8.1}  p99 {:8.1}",
+            at(50),
+            at(10),
+            at(90),
+            at(99)
+        );
+    }
+}

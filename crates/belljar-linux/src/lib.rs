@@ -2,3 +2,4 @@
 //! or of policy: a caller says what to do, this crate does it and reports the operation, the object and the errno.
 
 pub mod cgroup;
+pub mod seccomp;

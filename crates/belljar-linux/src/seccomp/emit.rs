@@ -1,0 +1,256 @@
+//! From a list to a program: a binary search over runs of equal answers, with the argument checks at its leaves.
+//!
+//! The kernel walks the whole program once for every call number when it is loaded, so the depth of the search, not the
+//! number of calls, is what a jar pays for. Programs are written from the end, because jumps only go forward: a
+//! target exists before the jump to it does.
+
+use super::bpf::{AND, ANY_BIT, AT_LEAST, EQUAL, Instruction, JUMP, LOAD, RETURN};
+use super::table::{Case, Rule};
+use super::{Action, Arch, Options};
+
+/// Offset of the call number in the kernel's `struct seccomp_data`.
+const NUMBER: u32 = 0;
+/// Offset of the architecture there.
+const ARCH: u32 = 4;
+/// Offset of the first argument there.
+const ARGS: u32 = 16;
+
+/// Set in the number of every call that comes through the x32 entry.
+pub(super) const X32_BIT: u32 = 0x4000_0000;
+/// What a tracer writes to skip a call. It has the x32 bit, and the kernel answers ENOSYS.
+pub(super) const SKIPPED: u32 = u32::MAX;
+
+/// What a number gets: one answer, or checks of its arguments.
+pub(super) enum Leaf {
+    Answer(Action),
+    Checks(Checks),
+}
+
+/// The cases of a rule that can matter under the given options, and the answer when none holds.
+pub(super) struct Checks {
+    cases: Vec<&'static Case>,
+    otherwise: Action,
+}
+
+impl Leaf {
+    /// Drops the cases that are switched off or cannot change the answer.
+    pub(super) fn of(rule: &'static Rule, options: &Options) -> Leaf {
+        let mut cases = Vec::new();
+        let mut otherwise = rule.verdict;
+        for case in rule.cases().iter().filter(|case| case.applies(options)) {
+            if case.tests().is_empty() {
+                otherwise = case.verdict;
+                break;
+            }
+            cases.push(case);
+        }
+        while cases.last().is_some_and(|case| case.verdict == otherwise) {
+            cases.pop();
+        }
+        if cases.is_empty() {
+            Leaf::Answer(otherwise)
+        } else {
+            Leaf::Checks(Checks { cases, otherwise })
+        }
+    }
+}
+
+/// Compiles `leaves`, sorted by number; a number between them is unknown and gets ENOSYS.
+pub(super) fn program(arch: Arch, leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<Instruction> {
+    let runs = runs(leaves);
+    let mut emitter = Emitter {
+        reversed: Vec::with_capacity(4 * runs.len()),
+        answers: Vec::new(),
+    };
+    let mut entry = emitter.search(&runs);
+    if arch == Arch::X86_64 {
+        let unknown = emitter.answer(Action::UNKNOWN);
+        let kill = emitter.answer(Action::KillProcess);
+        let x32 = emitter.branch(EQUAL, SKIPPED, unknown, kill);
+        entry = emitter.branch(ANY_BIT, X32_BIT, x32, entry);
+    }
+    emitter.fall_through(entry);
+    let native = emitter.push(LOAD, NUMBER);
+    let kill = emitter.answer(Action::KillProcess);
+    emitter.branch(EQUAL, arch.audit(), native, kill);
+    emitter.push(LOAD, ARCH);
+    emitter.reversed.reverse();
+    emitter.reversed
+}
+
+/// Joins neighbours with the same answer; each run reaches up to the next one's start.
+fn runs(leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<(u32, Leaf)> {
+    let mut runs: Vec<(u32, Leaf)> = Vec::new();
+    let mut push = |start: u32, leaf: Leaf| {
+        let same = match (runs.last(), &leaf) {
+            (Some((_, Leaf::Answer(before))), Leaf::Answer(now)) => before == now,
+            _ => false,
+        };
+        if !same {
+            runs.push((start, leaf));
+        }
+    };
+    let mut next = 0;
+    for (number, leaf) in leaves {
+        if number > next {
+            push(next, Leaf::Answer(Action::UNKNOWN));
+        }
+        push(number, leaf);
+        next = number + 1;
+    }
+    push(next, Leaf::Answer(Action::UNKNOWN));
+    runs
+}
+
+/// A 32-bit comparison of a part of an argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word {
+    offset: u32,
+    mask: u32,
+    value: u32,
+}
+
+impl Word {
+    fn same_operand(&self, other: &Word) -> bool {
+        (self.offset, self.mask) == (other.offset, other.mask)
+    }
+}
+
+/// The comparisons of a case: the machine has 32 bits, so a test that reaches into the upper half becomes two.
+fn words(case: &Case) -> Vec<Word> {
+    let mut words = Vec::new();
+    for test in case.tests() {
+        let low = ARGS + 8 * u32::from(test.arg);
+        for (offset, shift) in [(low, 0), (low + 4, 32)] {
+            let (mask, value) = ((test.mask >> shift) as u32, (test.value >> shift) as u32);
+            if mask != 0 {
+                words.push(Word { offset, mask, value });
+            }
+        }
+    }
+    words
+}
+
+/// An instruction already written, counted from the end of the program.
+type Label = usize;
+
+struct Emitter {
+    reversed: Vec<Instruction>,
+    /// The nearest copy of each answer, so that neighbours share it.
+    answers: Vec<(Action, Label)>,
+}
+
+impl Emitter {
+    fn push(&mut self, code: u16, k: u32) -> Label {
+        self.reversed.push(Instruction {
+            code,
+            jt: 0,
+            jf: 0,
+            k,
+        });
+        self.reversed.len() - 1
+    }
+
+    /// Instructions between the next one to be written and `label`.
+    fn distance(&self, label: Label) -> usize {
+        self.reversed.len() - label - 1
+    }
+
+    fn answer(&mut self, action: Action) -> Label {
+        let found = self.answers.iter().position(|(known, _)| *known == action);
+        if let Some(index) = found
+            && self.distance(self.answers[index].1) < 240
+        {
+            return self.answers[index].1;
+        }
+        let label = self.push(RETURN, action.raw());
+        match found {
+            Some(index) => self.answers[index].1 = label,
+            None => self.answers.push((action, label)),
+        }
+        label
+    }
+
+    /// A conditional jump reaches 255 instructions; a target further away gets a stepping stone.
+    fn reachable(&mut self, label: Label) -> Label {
+        if self.distance(label) < 250 {
+            return label;
+        }
+        match self.reversed[label] {
+            Instruction { code: RETURN, k, .. } => self.push(RETURN, k),
+            _ => {
+                let skip = self.distance(label) as u32;
+                self.push(JUMP, skip)
+            }
+        }
+    }
+
+    fn branch(&mut self, code: u16, k: u32, yes: Label, no: Label) -> Label {
+        let no = self.reachable(no);
+        let yes = self.reachable(yes);
+        let (jt, jf) = (self.distance(yes) as u8, self.distance(no) as u8);
+        self.reversed.push(Instruction { code, jt, jf, k });
+        self.reversed.len() - 1
+    }
+
+    /// Makes `label` the next instruction that runs.
+    fn fall_through(&mut self, label: Label) {
+        let skip = self.distance(label) as u32;
+        if skip > 0 {
+            self.push(JUMP, skip);
+        }
+    }
+
+    fn search(&mut self, runs: &[(u32, Leaf)]) -> Label {
+        match runs {
+            [(_, Leaf::Answer(action))] => self.answer(*action),
+            [(_, Leaf::Checks(checks))] => self.checks(checks),
+            _ => {
+                let (below, above) = runs.split_at(runs.len() / 2);
+                let yes = self.search(above);
+                let no = self.search(below);
+                self.branch(AT_LEAST, above[0].0, yes, no)
+            }
+        }
+    }
+
+    fn checks(&mut self, checks: &Checks) -> Label {
+        let cases: Vec<(Vec<Word>, bool)> = with_loads(&checks.cases);
+        let mut next = self.answer(checks.otherwise);
+        for (case, (words, load)) in checks.cases.iter().zip(cases).rev() {
+            let mut holds = self.answer(case.verdict);
+            for (index, word) in words.iter().enumerate().rev() {
+                holds = self.branch(EQUAL, word.value, holds, next);
+                let loaded = if index == 0 {
+                    !load
+                } else {
+                    words[index - 1].same_operand(word)
+                };
+                if !loaded {
+                    if word.mask != u32::MAX {
+                        self.push(AND, word.mask);
+                    }
+                    holds = self.push(LOAD, word.offset);
+                }
+            }
+            next = holds;
+        }
+        next
+    }
+}
+
+/// For each case its comparisons, and whether the first must load its operand or finds it loaded by the case before.
+fn with_loads(cases: &[&'static Case]) -> Vec<(Vec<Word>, bool)> {
+    let mut loaded: Option<Word> = None;
+    let mut result = Vec::with_capacity(cases.len());
+    for case in cases {
+        let words = words(case);
+        let load = !loaded.is_some_and(|word| word.same_operand(&words[0]));
+        loaded = words
+            .iter()
+            .all(|word| word.same_operand(&words[0]))
+            .then_some(words[0]);
+        result.push((words, load));
+    }
+    result
+}

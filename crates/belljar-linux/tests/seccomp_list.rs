@@ -1,0 +1,473 @@
+//! What the list says, spelled out by hand, and what the compiled program looks like.
+
+use std::path::PathBuf;
+
+use belljar_linux::seccomp::{
+    Action, Arch, Families, Options, bpf, decide, decide_init, init_program, lines, name, number, program,
+};
+
+#[allow(dead_code)]
+#[path = "../build/list.rs"]
+mod list;
+
+const NUMBERS: &str = include_str!("../../../policies/syscall-numbers.txt");
+
+const EPERM: Action = Action::Errno(libc::EPERM as u16);
+const ENOSYS: Action = Action::Errno(libc::ENOSYS as u16);
+const ENOTTY: Action = Action::Errno(libc::ENOTTY as u16);
+const EINVAL: Action = Action::Errno(libc::EINVAL as u16);
+const NO_FAMILY: Action = Action::Errno(libc::EAFNOSUPPORT as u16);
+const ALLOW: Action = Action::Allow;
+
+const TIGHT: Options = Options {
+    families: Families::Local,
+    tty: false,
+    affinity: false,
+    ipc: false,
+};
+const LOOSE: Options = Options {
+    families: Families::Internet,
+    tty: true,
+    affinity: true,
+    ipc: true,
+};
+/// Set in the upper half of a register, where the kernel does not look for an int.
+const HIGH: u64 = 0x123 << 32;
+
+fn on(arch: Arch, options: &Options, call: &str, args: &[u64]) -> Option<Action> {
+    let mut registers = [0; 6];
+    registers[..args.len()].copy_from_slice(args);
+    Some(decide(arch, options, number(arch, call)?, registers))
+}
+
+/// Asserts on every architecture that has the call, and on at least one.
+fn says(options: &Options, call: &str, args: &[u64], expected: Action) {
+    let answers: Vec<Action> = Arch::ALL
+        .iter()
+        .filter_map(|arch| on(*arch, options, call, args))
+        .collect();
+    assert!(!answers.is_empty(), "no architecture has {call}");
+    assert!(
+        answers.iter().all(|answer| *answer == expected),
+        "{call} {args:#x?}: {answers:?}, not {expected}"
+    );
+}
+
+#[test]
+fn walls_of_the_jar_cannot_be_touched() {
+    for options in [TIGHT, LOOSE] {
+        for call in "mount umount2 pivot_root move_mount open_tree open_tree_attr fsopen fsconfig fsmount fspick mount_setattr \
+                     chroot setns unshare bpf perf_event_open keyctl add_key request_key kexec_load kexec_file_load \
+                     init_module finit_module delete_module reboot swapon swapoff acct quotactl quotactl_fd syslog iopl \
+                     ioperm modify_ldt lookup_dcookie nfsservctl vhangup settimeofday clock_settime adjtimex ptrace \
+                     process_vm_readv process_vm_writev kcmp fanotify_init open_by_handle_at name_to_handle_at mbind \
+                     migrate_pages move_pages set_mempolicy setuid setgid setgroups sethostname"
+            .split_whitespace()
+        {
+            says(&options, call, &[], EPERM);
+            says(&options, call, &[u64::MAX; 6], EPERM);
+        }
+        for call in "clone3 io_uring_setup io_uring_enter io_uring_register splice tee vmsplice userfaultfd pidfd_getfd \
+                     process_madvise statmount listmount cachestat lsm_set_self_attr seccomp memfd_secret io_setup"
+            .split_whitespace()
+        {
+            says(&options, call, &[], ENOSYS);
+        }
+    }
+}
+
+#[test]
+fn workloads_find_their_calls() {
+    let used = "access alarm arch_prctl bind brk chmod close close_range connect dup2 epoll_create1 epoll_ctl epoll_wait execve \
+                exit exit_group fadvise64 fallocate fchown fdatasync flock fstat fstatfs fsync ftruncate futex getcwd \
+                getdents64 getegid geteuid getgid getpeername getpid getppid getrandom getrusage getsockname gettid getuid link \
+                listen lseek madvise mkdir mprotect munmap newfstatat openat pipe2 poll pread64 pselect6 pwrite64 read \
+                readlink recvfrom rename rmdir rseq rt_sigaction rt_sigprocmask rt_sigreturn sched_getaffinity sendfile sendto \
+                set_robust_list set_tid_address setitimer symlink sysinfo truncate umask uname unlink unlinkat utimensat \
+                vfork wait4 write statfs accept4 clock_nanosleep dup open recvmsg rt_sigsuspend sched_get_priority_max \
+                sendmsg setpgid setsockopt stat timer_create timer_settime waitid writev pidfd_open memfd_create execveat \
+                kill tgkill inotify_init1 landlock_restrict_self openat2 statx membarrier";
+    for call in used.split_whitespace() {
+        says(&TIGHT, call, &[], ALLOW);
+    }
+}
+
+#[test]
+fn clone_makes_processes_but_no_namespaces() {
+    let fork = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD) as u64;
+    let thread = 0x003d_0f00;
+    for flags in [fork, thread, 0, libc::SIGCHLD as u64] {
+        says(&TIGHT, "clone", &[flags], ALLOW);
+        for bit in [17, 25, 26, 27, 28, 29, 30, 15] {
+            says(&LOOSE, "clone", &[flags | 1 << bit], EPERM);
+            says(&LOOSE, "clone", &[flags | 1 << bit | HIGH], EPERM);
+        }
+        says(&LOOSE, "clone", &[flags | HIGH], EPERM);
+    }
+}
+
+#[test]
+fn sockets_stay_in_their_families() {
+    let (unix, inet, inet6) = (libc::AF_UNIX as u64, libc::AF_INET as u64, libc::AF_INET6 as u64);
+    let (stream, datagram, raw) = (
+        libc::SOCK_STREAM as u64,
+        libc::SOCK_DGRAM as u64,
+        libc::SOCK_RAW as u64,
+    );
+    let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
+    for high in [0, HIGH] {
+        says(&TIGHT, "socket", &[unix | high, stream | flags, 0], ALLOW);
+        says(&TIGHT, "socketpair", &[unix | high, stream | flags, 0], ALLOW);
+        says(&TIGHT, "socket", &[inet | high, stream | flags, 0], NO_FAMILY);
+        says(&TIGHT, "socketpair", &[inet | high, stream, 0], NO_FAMILY);
+        for family in [inet, inet6] {
+            for kind in [stream, stream | flags, datagram, datagram | flags] {
+                says(&LOOSE, "socket", &[family | high, kind, 0], ALLOW);
+            }
+            says(
+                &LOOSE,
+                "socket",
+                &[family | high, stream, libc::IPPROTO_TCP as u64],
+                ALLOW,
+            );
+            says(
+                &LOOSE,
+                "socket",
+                &[family | high, datagram, libc::IPPROTO_UDP as u64],
+                ALLOW,
+            );
+            says(&LOOSE, "socket", &[family | high, raw | flags, 0], EPERM);
+            let sctp = [family | high, stream, libc::IPPROTO_SCTP as u64];
+            says(
+                &LOOSE,
+                "socket",
+                &sctp,
+                Action::Errno(libc::EPROTONOSUPPORT as u16),
+            );
+        }
+        says(
+            &LOOSE,
+            "socket",
+            &[inet | high, datagram | flags, libc::IPPROTO_ICMP as u64],
+            EPERM,
+        );
+        says(
+            &LOOSE,
+            "socket",
+            &[inet6 | high, datagram | flags, libc::IPPROTO_ICMPV6 as u64],
+            EPERM,
+        );
+    }
+    let netlink = libc::AF_NETLINK as u64;
+    for family in (0..64).filter(|family| ![unix, inet, inet6, netlink].contains(family)) {
+        says(&LOOSE, "socket", &[family, stream, 0], NO_FAMILY);
+    }
+    says(
+        &LOOSE,
+        "socket",
+        &[netlink, raw, 0],
+        Action::Errno(libc::EOPNOTSUPP as u16),
+    );
+}
+
+#[test]
+fn arguments_are_held_by_name() {
+    for high in [0, HIGH] {
+        for request in [
+            libc::TIOCSTI,
+            libc::TIOCLINUX,
+            libc::TIOCSCTTY,
+            libc::TIOCCONS,
+            0x5423,
+        ] {
+            says(&LOOSE, "ioctl", &[0, request | high], EPERM);
+        }
+        for request in [
+            libc::TCGETS,
+            libc::TIOCGWINSZ,
+            libc::FIONREAD,
+            libc::FIONBIO,
+            libc::FIOCLEX,
+            libc::FIONCLEX,
+        ] {
+            says(&TIGHT, "ioctl", &[0, request | high], ALLOW);
+        }
+        for request in [
+            libc::TCSETS,
+            libc::TCSETSW,
+            libc::TCSETSF,
+            libc::TIOCSPGRP,
+            libc::TIOCSWINSZ,
+            libc::TIOCGPTN,
+        ] {
+            says(&TIGHT, "ioctl", &[0, request | high], ENOTTY);
+            says(&LOOSE, "ioctl", &[0, request | high], ALLOW);
+        }
+        for request in [libc::SIOCGIFCONF, libc::SIOCGIFHWADDR, libc::SIOCGIFINDEX] {
+            says(&TIGHT, "ioctl", &[0, request | high], ENOTTY);
+            says(&LOOSE, "ioctl", &[0, request | high], ALLOW);
+        }
+        says(&LOOSE, "ioctl", &[0, libc::SIOCETHTOOL | high], ENOTTY);
+        for option in [
+            libc::PR_SET_NAME,
+            libc::PR_SET_PDEATHSIG,
+            libc::PR_GET_SECCOMP,
+            libc::PR_SET_NO_NEW_PRIVS,
+        ] {
+            says(&TIGHT, "prctl", &[option as u64 | high], ALLOW);
+        }
+        says(&TIGHT, "prctl", &[libc::PR_SET_VMA as u64 | high], ALLOW);
+        for option in [
+            libc::PR_SET_SECCOMP,
+            libc::PR_SET_MM,
+            libc::PR_CAP_AMBIENT,
+            libc::PR_SET_PTRACER,
+        ] {
+            says(&LOOSE, "prctl", &[option as u64 | high, 1], EINVAL);
+        }
+        for option in [
+            libc::PR_SET_SECUREBITS,
+            libc::PR_CAPBSET_DROP,
+            libc::PR_SET_CHILD_SUBREAPER,
+        ] {
+            says(&LOOSE, "prctl", &[option as u64 | high, 1], EINVAL);
+        }
+        says(&LOOSE, "prctl", &[libc::PR_SET_DUMPABLE as u64 | high, 0], ALLOW);
+        says(&LOOSE, "prctl", &[libc::PR_SET_DUMPABLE as u64 | high, 1], EINVAL);
+        for command in [libc::F_SETLEASE, libc::F_NOTIFY, libc::F_SETOWN, 10, 15] {
+            says(&LOOSE, "fcntl", &[0, command as u64 | high], EPERM);
+        }
+        for command in [
+            libc::F_GETFL,
+            libc::F_SETFD,
+            libc::F_SETLKW,
+            libc::F_DUPFD_CLOEXEC,
+            libc::F_ADD_SEALS,
+        ] {
+            says(&TIGHT, "fcntl", &[0, command as u64 | high], ALLOW);
+        }
+        says(&TIGHT, "personality", &[high], ALLOW);
+        says(&TIGHT, "personality", &[0xffff_ffff | high], ALLOW);
+        says(
+            &LOOSE,
+            "personality",
+            &[libc::ADDR_NO_RANDOMIZE as u64 | high],
+            EPERM,
+        );
+        says(&TIGHT, "prlimit64", &[high], ALLOW);
+        says(&LOOSE, "prlimit64", &[1 | high], EPERM);
+        for (kind, expected) in [
+            (libc::S_IFREG, ALLOW),
+            (libc::S_IFIFO, ALLOW),
+            (0, ALLOW),
+            (libc::S_IFCHR, EPERM),
+            (libc::S_IFBLK, EPERM),
+        ] {
+            says(
+                &LOOSE,
+                "mknodat",
+                &[0, 0, u64::from(kind) | 0o644 | high],
+                expected,
+            );
+            says(&LOOSE, "mknod", &[0, u64::from(kind) | 0o644 | high], expected);
+        }
+        let huge = libc::MAP_HUGETLB as u64 | high;
+        says(
+            &LOOSE,
+            "mmap",
+            &[0, 4096, 3, huge | 0x22],
+            Action::Errno(libc::ENOMEM as u16),
+        );
+        says(&TIGHT, "mmap", &[0, 4096, 7, 0x22 | high], ALLOW);
+        says(
+            &LOOSE,
+            "memfd_create",
+            &[0, u64::from(libc::MFD_HUGETLB) | 1 | high],
+            EPERM,
+        );
+        says(
+            &LOOSE,
+            "shmget",
+            &[0, 4096, libc::SHM_HUGETLB as u64 | 0o600 | high],
+            EPERM,
+        );
+    }
+    says(&TIGHT, "setxattr", &[], Action::Errno(libc::EOPNOTSUPP as u16));
+}
+
+#[test]
+fn options_open_what_they_name_and_nothing_else() {
+    for (call, options) in [
+        (
+            "sched_setaffinity",
+            Options {
+                affinity: true,
+                ..TIGHT
+            },
+        ),
+        ("shmget", Options { ipc: true, ..TIGHT }),
+        ("mq_open", Options { ipc: true, ..TIGHT }),
+    ] {
+        says(&TIGHT, call, &[], EPERM);
+        says(&options, call, &[], ALLOW);
+    }
+    assert_eq!(Options::default(), TIGHT);
+}
+
+#[test]
+fn pid_one_waits_and_reports_and_can_do_nothing_else() {
+    for arch in Arch::ALL {
+        let decide = |call| decide_init(arch, number(arch, call).unwrap(), [0; 6]);
+        for call in [
+            "wait4",
+            "waitid",
+            "write",
+            "sendmsg",
+            "kill",
+            "exit_group",
+            "read",
+            "ppoll",
+            "munmap",
+            "mmap",
+        ] {
+            assert_eq!(decide(call), ALLOW, "{call}");
+        }
+        for call in [
+            "openat", "execve", "clone", "socket", "connect", "mprotect", "ptrace", "setns", "prctl", "ioctl",
+        ] {
+            assert_eq!(decide(call), EPERM, "{call}");
+        }
+        let executable = [0, 0, libc::PROT_EXEC as u64, 0, 0, 0];
+        assert_eq!(
+            decide_init(arch, number(arch, "mmap").unwrap(), executable),
+            EPERM
+        );
+        assert_eq!(decide_init(arch, 1000, [0; 6]), ENOSYS);
+    }
+}
+
+#[test]
+fn other_entries_kill_and_unknown_numbers_are_missing() {
+    for raw in [0, 39, 101, 512, 0x3fff_ffff] {
+        assert_eq!(
+            decide(Arch::X86_64, &LOOSE, raw | 0x4000_0000, [0; 6]),
+            Action::KillProcess
+        );
+    }
+    // What a tracer leaves behind for a call that it skips.
+    assert_eq!(decide(Arch::X86_64, &LOOSE, u32::MAX, [0; 6]), ENOSYS);
+    for arch in Arch::ALL {
+        for unknown in [470, 471, 600, 1023, 0x8000_0000] {
+            assert_eq!(decide(arch, &LOOSE, unknown, [0; 6]), ENOSYS);
+        }
+    }
+}
+
+#[test]
+fn every_line_names_a_call_once_and_gives_a_reason() {
+    let known = list::numbers(NUMBERS).unwrap();
+    let calls: Vec<&str> = lines()
+        .filter(|line| !line.is_case)
+        .map(|line| line.name)
+        .collect();
+    assert_eq!(calls.len(), known.len());
+    assert!(
+        lines().all(|line| line.reason.len() >= 5),
+        "a reason says something"
+    );
+    let reads = |text: &str| list::rules(text, &known).map(|_| ());
+    assert_eq!(reads("read allow # bytes"), Ok(()));
+    assert_eq!(
+        reads("- allow arg0=1 # bytes"),
+        Err("line 1: a case before any call".into())
+    );
+    for (text, error) in [
+        ("raed allow # bytes", "line 1: no architecture has a call `raed`"),
+        ("read allow", "line 1: no reason"),
+        ("read allow #  ", "line 1: no reason"),
+        ("read alow # bytes", "line 1: `alow` is no verdict"),
+        (
+            "read allow # a\nread allow # b",
+            "line 2: `read` has a line already",
+        ),
+        (
+            "read allow # a\n- EPERM arg6=1 # b",
+            "line 2: `arg6=1` can never hold",
+        ),
+        (
+            "read allow # a\n- EPERM arg1&2=1 # b",
+            "line 2: `arg1&2=1` can never hold",
+        ),
+        (
+            "read allow # a\n- EPERM if root # b",
+            "line 2: `root` is no option",
+        ),
+        (
+            "read allow # a\n- EPERM # b",
+            "line 2: a case without test or option",
+        ),
+    ] {
+        assert_eq!(reads(text), Err(error.into()), "{text}");
+    }
+    let rules = list::rules("read allow # a", &known).unwrap();
+    assert!(
+        list::complete(&rules, &known)
+            .unwrap_err()
+            .starts_with("no line for write, open")
+    );
+}
+
+#[test]
+fn numbers_are_those_of_this_machine() {
+    let native = Arch::native();
+    for (call, expected) in [
+        ("read", libc::SYS_read),
+        ("clone", libc::SYS_clone),
+        ("clone3", libc::SYS_clone3),
+        ("openat", libc::SYS_openat),
+        ("openat2", libc::SYS_openat2),
+        ("prctl", libc::SYS_prctl),
+        ("seccomp", libc::SYS_seccomp),
+        ("landlock_restrict_self", libc::SYS_landlock_restrict_self),
+        ("pidfd_getfd", libc::SYS_pidfd_getfd),
+        ("io_uring_setup", libc::SYS_io_uring_setup),
+        ("mount_setattr", libc::SYS_mount_setattr),
+        ("futex_waitv", libc::SYS_futex_waitv),
+        ("fchmodat2", libc::SYS_fchmodat2),
+        ("mseal", libc::SYS_mseal),
+    ] {
+        assert_eq!(number(native, call).map(i64::from), Some(expected), "{call}");
+        assert_eq!(name(native, expected as u32), Some(call));
+    }
+    // From 424 on all architectures share their numbers.
+    for shared in 424..=469 {
+        assert!(name(Arch::X86_64, shared).is_some(), "{shared}");
+        assert_eq!(name(Arch::X86_64, shared), name(Arch::Aarch64, shared));
+    }
+}
+
+/// The compiled default programs, as read by a reviewer. `BELLJAR_BLESS=1` writes them anew.
+#[test]
+fn programs_are_the_reviewed_ones() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../policies/golden");
+    for arch in Arch::ALL {
+        let both = [
+            ("", program(arch, &Options::default())),
+            ("-init", init_program(arch)),
+        ];
+        for (suffix, program) in both {
+            let text = bpf::disassemble(&program, |number| name(arch, number));
+            let path = folder.join(format!("{}{suffix}.txt", arch.name()));
+            if std::env::var_os("BELLJAR_BLESS").is_some() {
+                std::fs::write(&path, &text).unwrap();
+            }
+            let golden = std::fs::read_to_string(&path).unwrap_or_default();
+            let difference = golden.lines().zip(text.lines()).position(|(old, new)| old != new);
+            assert!(
+                golden == text,
+                "{} differs from line {difference:?} on; review the change, then run with BELLJAR_BLESS=1",
+                path.display()
+            );
+        }
+    }
+}

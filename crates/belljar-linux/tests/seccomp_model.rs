@@ -1,0 +1,232 @@
+//! The compiled programs against the lists they come from: every number, the edges of every argument test, both
+//! architectures, every combination of options, every instruction.
+
+use belljar_linux::seccomp::bpf::{self, Data, EQUAL, Instruction, RETURN};
+use belljar_linux::seccomp::{
+    Action, Arch, Families, Options, decide, decide_init, init_program, number, program,
+};
+
+#[allow(dead_code)]
+#[path = "../build/list.rs"]
+mod list;
+
+const NUMBERS: &str = include_str!("../../../policies/syscall-numbers.txt");
+const GUEST: &str = include_str!("../../../policies/syscalls.txt");
+const INIT: &str = include_str!("../../../policies/init.txt");
+
+fn all_options() -> Vec<Options> {
+    let mut all = Vec::new();
+    for bits in 0..16 {
+        let families = if bits & 1 == 0 {
+            Families::Local
+        } else {
+            Families::Internet
+        };
+        all.push(Options {
+            families,
+            tty: bits & 2 != 0,
+            affinity: bits & 4 != 0,
+            ipc: bits & 8 != 0,
+        });
+    }
+    all
+}
+
+/// A small deterministic generator, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn args(&mut self) -> [u64; 6] {
+        std::array::from_fn(|_| self.next())
+    }
+}
+
+/// Calls worth asking about: each case of each rule met, missed by one bit or by one, and with noise where it must not matter.
+fn samples(arch: Arch, text: &str, random: &mut Random) -> Vec<(u32, [u64; 6])> {
+    let mut samples = Vec::new();
+    for number in (0..=1023).chain([SKIP, 0x8000_0000, 0xbfff_ffff, 0x7fff_ffff, 0x4000_0000]) {
+        samples.push((number, [0; 6]));
+        samples.push((number, [u64::MAX; 6]));
+        samples.push((number, random.args()));
+        samples.push((number | 0x4000_0000, random.args()));
+    }
+    for _ in 0..2_000 {
+        samples.push((random.next() as u32, random.args()));
+    }
+    let known = list::numbers(NUMBERS).unwrap();
+    for rule in list::rules(text, &known).unwrap() {
+        let Some(number) = number(arch, &rule.name) else {
+            continue;
+        };
+        for case in &rule.cases {
+            let mut met = [0u64; 6];
+            for test in &case.tests {
+                met[usize::from(test.arg)] |= test.value;
+            }
+            samples.push((number, met));
+            // A neighbour must not fall into these checks.
+            samples.push((number + 1, met));
+            samples.push((number.saturating_sub(1), met));
+            let noise = random.args();
+            let mut noisy = noise;
+            for test in &case.tests {
+                let arg = usize::from(test.arg);
+                noisy[arg] = (noisy[arg] & !test.mask) | test.value;
+            }
+            samples.push((number, noisy));
+            for test in &case.tests {
+                let arg = usize::from(test.arg);
+                for bit in 0..64 {
+                    let mut flipped = met;
+                    flipped[arg] ^= 1 << bit;
+                    samples.push((number, flipped));
+                }
+                for edge in [
+                    test.value.wrapping_add(1),
+                    test.value.wrapping_sub(1),
+                    u64::MAX,
+                    test.mask,
+                ] {
+                    let mut near = met;
+                    near[arg] = edge;
+                    samples.push((number, near));
+                    near[arg] |= 0x1_0000_0000;
+                    samples.push((number, near));
+                }
+            }
+        }
+    }
+    samples
+}
+
+const SKIP: u32 = u32::MAX;
+
+/// Compares, and fails unless every instruction ran at least once.
+fn check(
+    arch: Arch,
+    program: &[Instruction],
+    samples: &[(u32, [u64; 6])],
+    expected: impl Fn(u32, [u64; 6]) -> Action,
+) {
+    let mut passed = vec![false; program.len()];
+    for &(number, args) in samples {
+        let data = Data {
+            number,
+            audit_arch: arch.audit(),
+            args,
+        };
+        let answer = bpf::run(program, &data, |at| passed[at] = true).expect("a program that loads");
+        assert_eq!(
+            answer,
+            expected(number, args).raw(),
+            "{arch:?} {number} {args:#x?}"
+        );
+        for foreign in [
+            0x4000_0003,
+            0x4000_0028,
+            0,
+            arch.audit() ^ 1,
+            arch.audit() ^ 0x8000_0000,
+        ] {
+            let data = Data {
+                audit_arch: foreign,
+                ..data
+            };
+            let answer = bpf::run(program, &data, |at| passed[at] = true).expect("a program that loads");
+            assert_eq!(answer, Action::KillProcess.raw(), "{foreign:#x}");
+        }
+    }
+    let missed: Vec<usize> = passed
+        .iter()
+        .enumerate()
+        .filter(|(_, ran)| !**ran)
+        .map(|(at, _)| at)
+        .collect();
+    assert!(
+        missed.is_empty(),
+        "{arch:?}: instructions that never ran: {missed:?}"
+    );
+    assert!(
+        program.len() <= 4096,
+        "the kernel takes 4096 instructions, not {}",
+        program.len()
+    );
+}
+
+#[test]
+fn guest_programs_say_what_the_list_says() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for arch in Arch::ALL {
+        let samples = samples(arch, GUEST, &mut random);
+        for options in all_options() {
+            let program = program(arch, &options);
+            check(arch, &program, &samples, |number, args| {
+                decide(arch, &options, number, args)
+            });
+        }
+    }
+}
+
+#[test]
+fn init_programs_say_what_the_list_says() {
+    let mut random = Random(0xd1b5_4a32_d192_ed03);
+    for arch in Arch::ALL {
+        let samples = samples(arch, INIT, &mut random);
+        check(arch, &init_program(arch), &samples, |number, args| {
+            decide_init(arch, number, args)
+        });
+    }
+}
+
+/// The control of the two tests above: no single constant of a program can be wrong without a sample that tells.
+#[test]
+fn samples_tell_every_wrong_constant() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let options = Options {
+        families: Families::Internet,
+        tty: true,
+        affinity: true,
+        ipc: true,
+    };
+    for arch in Arch::ALL {
+        let samples = samples(arch, GUEST, &mut random);
+        let good = program(arch, &options);
+        for at in 0..good.len() {
+            if !matches!(good[at].code, EQUAL | RETURN | bpf::AT_LEAST | bpf::AND) {
+                continue;
+            }
+            let mut bad = good.clone();
+            // The lowest bit of a mask may not matter: an earlier case has taken what it would tell apart.
+            bad[at].k = if good[at].code == bpf::AND {
+                good[at].k >> 1
+            } else {
+                good[at].k ^ 1
+            };
+            let tells = |data: &Data, expected: Action| bpf::run(&bad, data, |_| {}) != Some(expected.raw());
+            let told = samples.iter().any(|&(number, args)| {
+                let native = Data {
+                    number,
+                    audit_arch: arch.audit(),
+                    args,
+                };
+                let foreign = Data {
+                    audit_arch: 0x4000_0003,
+                    ..native
+                };
+                tells(&native, decide(arch, &options, number, args)) || tells(&foreign, Action::KillProcess)
+            });
+            assert!(
+                told,
+                "{arch:?}: no sample notices a change of instruction {at}: {:?}",
+                good[at]
+            );
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //! a failure where `CI` is set.
 
 use std::io::Write;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -174,24 +174,12 @@ fn cpu_limit_throttles() {
     assert_eq!(run(8.0), 0);
 }
 
-#[test]
-fn a_child_enters_by_writing_0_to_a_passed_descriptor() {
-    let Some(hierarchy) = v1() else { return };
-    let limits = Limits {
-        memory: Some(64 << 20),
-        pids: Some(16),
-        cpus: Some(1.0),
-        ..Limits::default()
-    };
-    let name = name();
-    let group = Group::create(&hierarchy, &name, &limits).unwrap();
+/// Makes the command enter the group by itself, between fork and exec.
+fn enter_by_itself(command: &mut Command, group: &Group) -> Vec<OwnedFd> {
     let fds = group.procs_fds().unwrap();
-    assert_eq!(fds.len(), 3);
-    let mut command = Command::new("/bin/cat");
-    command.arg("/proc/self/cgroup");
     let raw: Vec<i32> = fds.iter().map(AsRawFd::as_raw_fd).collect();
     let enter = move || {
-        // SAFETY: write is async-signal-safe, the buffer is static, and the descriptors outlive the spawn.
+        // SAFETY: write is async-signal-safe, the buffer is static, and the caller keeps the descriptors open.
         let all = raw
             .iter()
             .all(|fd| unsafe { libc::write(*fd, b"0".as_ptr().cast(), 1) } == 1);
@@ -202,8 +190,27 @@ fn a_child_enters_by_writing_0_to_a_passed_descriptor() {
         }
     };
     // SAFETY: the closure calls nothing but write.
-    let output = unsafe { command.pre_exec(enter) }.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    unsafe { command.pre_exec(enter) };
+    fds
+}
+
+#[test]
+fn a_child_enters_by_writing_0_to_a_passed_descriptor() {
+    let Some(hierarchy) = v1() else { return };
+    let limits = Limits {
+        memory: Some(32 << 20),
+        pids: Some(16),
+        cpus: Some(1.0),
+        ..Limits::default()
+    };
+    let name = name();
+    let group = Group::create(&hierarchy, &name, &limits).unwrap();
+    assert!(group.clone_fd().is_none());
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "cat /proc/self/cgroup"]);
+    let fds = enter_by_itself(&mut command, &group);
+    assert_eq!(fds.len(), 3);
+    let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
     for controller in ["memory", "pids", "cpu"] {
         let line = text
             .lines()
@@ -211,6 +218,16 @@ fn a_child_enters_by_writing_0_to_a_passed_descriptor() {
             .unwrap();
         assert!(line.ends_with(&format!("/{name}")), "{line}");
     }
+    // `tasks` moves a thread, yet the memory of the whole process is charged to the group.
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", HUNGRY])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let fds = enter_by_itself(&mut command, &group);
+    assert_eq!(command.status().unwrap().code(), Some(137));
+    drop(fds);
+    assert!(group.stats().oom_kills >= 1);
     group.remove().unwrap();
 }
 
@@ -392,46 +409,48 @@ fn costs() {
         cpus: Some(1.0),
         ..Limits::default()
     };
-    let mut rows: [Vec<u128>; 7] = Default::default();
-    for _ in 0..300 {
-        let name = name();
-        let mut child = waiting("true");
-        let mut last = Instant::now();
-        let mut lap = || {
-            let spent = last.elapsed().as_nanos();
-            last = Instant::now();
-            spent
-        };
-        detect();
-        rows[0].push(lap());
-        let group = Group::create(&hierarchy, &name, &limits).unwrap();
-        rows[1].push(lap());
-        let fds = group.procs_fds().unwrap();
-        rows[2].push(lap());
-        group.enter(child.id()).unwrap();
-        rows[3].push(lap());
-        let event = group.oom_event().unwrap();
-        rows[4].push(lap());
-        drop((fds, event));
-        go(&mut child);
-        lap();
-        group.stats();
-        rows[5].push(lap());
-        group.remove().unwrap();
-        rows[6].push(lap());
-    }
-    for (what, row) in [
+    let mut rows: [(&str, Vec<u128>); 8] = [
         "detect",
         "create",
         "procs_fds",
-        "enter",
         "oom_event",
+        "enter",
+        "kill",
         "stats",
         "remove",
     ]
-    .iter()
-    .zip(&mut rows)
-    {
+    .map(|what| (what, Vec::new()));
+    for _ in 0..200 {
+        let name = name();
+        let mut child = waiting("true");
+        // A pause: moves in quick succession share one grace period and look cheap.
+        std::thread::sleep(Duration::from_millis(30));
+        let mut last = Instant::now();
+        let mut next = rows.iter_mut();
+        let mut lap = || {
+            next.next().unwrap().1.push(last.elapsed().as_nanos());
+            last = Instant::now();
+        };
+        detect();
+        lap();
+        let group = Group::create(&hierarchy, &name, &limits).unwrap();
+        lap();
+        let fds = group.procs_fds().unwrap();
+        lap();
+        let event = group.oom_event().unwrap();
+        lap();
+        group.enter(child.id()).unwrap();
+        lap();
+        group.kill().unwrap();
+        lap();
+        group.stats();
+        lap();
+        group.remove().unwrap();
+        lap();
+        drop((fds, event));
+        child.wait().unwrap();
+    }
+    for (what, row) in &mut rows {
         row.sort_unstable();
         let at = |part: usize| row[row.len() * part / 100] as f64 / 1000.0;
         eprintln!(

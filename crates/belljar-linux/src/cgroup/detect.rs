@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 use super::Hierarchy;
+use super::folder::slurp;
 
 /// Controllers that a jar can be limited by.
 const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
@@ -12,7 +15,8 @@ pub(super) const SUPERVISOR: &str = "supervisor";
 
 /// Finds a cgroup that this process may make groups below.
 pub fn detect() -> Hierarchy {
-    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let read = |path: &Path| slurp(&rustix::fs::open(path, flags, Mode::empty()).ok()?).ok();
     let (Some(groups), Some(mounts)) = (
         read(Path::new("/proc/self/cgroup")),
         read(Path::new("/proc/self/mountinfo")),

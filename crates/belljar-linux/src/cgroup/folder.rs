@@ -146,7 +146,7 @@ impl Folder {
 
     /// Reads a file whole.
     pub(super) fn read(&self, file: &str) -> io::Result<String> {
-        io::read_to_string(std::fs::File::from(self.reader(file)?))
+        slurp(&self.reader(file)?)
     }
 
     /// Reads a file that holds one number.
@@ -159,5 +159,24 @@ impl Folder {
         let text = self.read(file).ok()?;
         text.lines()
             .find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Reads a file of the kernel whole. std asks for its size and starts with small reads, for each of which the kernel
+/// makes the text anew.
+pub(super) fn slurp(fd: &OwnedFd) -> io::Result<String> {
+    let mut bytes = Vec::with_capacity(4096);
+    loop {
+        bytes.reserve(4096);
+        let read = || rustix::io::read(fd, rustix::buffer::spare_capacity(&mut bytes));
+        if rustix::io::retry_on_intr(read)? == 0 {
+            return String::from_utf8(bytes).map_err(io::Error::other);
+        }
     }
 }

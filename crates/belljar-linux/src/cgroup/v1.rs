@@ -60,8 +60,7 @@ impl Group {
 /// Writes the memory limit; tells whether swap is ruled out.
 fn limit_memory(tree: &dyn Tree, folder: &Folder, bytes: u64, swap: bool) -> Result<bool, CgroupError> {
     let bytes = bytes.to_string();
-    // Kernels from 5.11 are always hierarchical; older ones refuse the write when the parent already is.
-    let _ = folder.write_if_there(tree, "memory.use_hierarchy", "1");
+    // memory.use_hierarchy is left alone: it is for groups below this one, and nobody makes any.
     folder.write(tree, "memory.limit_in_bytes", &bytes)?;
     if swap {
         return Ok(false);

@@ -56,8 +56,14 @@ pub fn detect_in(
         read,
         marked,
     };
-    let (v1, v2) = (sight.v1(), sight.v2());
-    match (v1, v2) {
+    let v1 = sight.v1();
+    // A controller lives on one side only: with all of them on version 1 there are none on version 2.
+    if let Ok(all) = &v1
+        && reach(all) == WANTED.len()
+    {
+        return all.clone();
+    }
+    match (v1, sight.v2()) {
         (Ok(one), Ok(two)) => {
             // A hybrid host may have some controllers on each side; the side with more of them wins.
             if reach(&one) > reach(&two) { one } else { two }
@@ -222,7 +228,11 @@ impl Sight<'_> {
             None
         };
         let (memory, pids, cpu) = (find("memory"), find("pids"), find("cpu"));
-        let cpuacct = find("cpuacct");
+        let shared = self
+            .mounts
+            .iter()
+            .any(|mount| mount.holds("cpu") && mount.holds("cpuacct"));
+        let cpuacct = if shared { cpu.clone() } else { find("cpuacct") };
         if memory.is_none() && pids.is_none() && cpu.is_none() {
             return Err(
                 refused.unwrap_or_else(|| "no version 1 controller shows this process's cgroup".to_owned())

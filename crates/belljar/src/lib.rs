@@ -9,6 +9,7 @@
 //! - **jar**: one isolated room for one job. Used once.
 //! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
 
+pub mod files;
 pub mod host;
 pub mod outcome;
 pub mod policy;

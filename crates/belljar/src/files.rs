@@ -1,0 +1,153 @@
+//! Files that a guest left, read by a host that trusts none of them.
+//!
+//! Everything starts from a descriptor of a folder that hostile code filled and that is now quiet: every guest
+//! process is dead. No path of the guest is ever resolved as a path: each step opens one name beneath the folder it
+//! was found in, follows no link, crosses no mount, and looks at what it got before it reads. Only regular files are
+//! read. Walks are loops with two descriptors, and every amount has a bound.
+//!
+//! - [`Folder`]: a descriptor and the rules for opening beneath it.
+//! - [`scan`] lists it as a [`Listing`]; [`changes`] compares two; [`collect`] copies one out.
+//! - [`read_file`] and [`write_file`] move one file.
+
+mod beneath;
+mod changes;
+mod collect;
+mod content;
+mod cursor;
+mod name;
+mod scan;
+mod single;
+#[cfg(test)]
+mod testing;
+
+pub use beneath::Folder;
+pub use changes::changes;
+pub use collect::{CollectOptions, Collected, collect};
+pub use name::{display, parse};
+pub use scan::{Entry, Kind, Listing, scan};
+pub use single::{read_file, write_file};
+
+use rustix::io::Errno;
+
+/// How much of a guest's folder is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// Names in all folders together.
+    pub entries: usize,
+    /// Bytes of all files together, holes counted: whoever reads the copy reads them.
+    pub bytes: u64,
+    /// Bytes of one file, holes counted.
+    pub file_bytes: u64,
+    /// Folders below one another.
+    pub depth: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            entries: 100_000,
+            bytes: 4 << 30,
+            file_bytes: 1 << 30,
+            depth: 256,
+        }
+    }
+}
+
+/// Why the host could not do what it was asked with a guest's files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilesError {
+    /// The kernel refused.
+    #[error("{operation} {path}: {cause}")]
+    System {
+        /// What was tried.
+        operation: &'static str,
+        /// On what, escaped.
+        path: String,
+        /// What the kernel said.
+        cause: Errno,
+    },
+    /// The path is not a plain relative path.
+    #[error("bad path {path}: {reason}")]
+    BadPath {
+        /// The path, escaped.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Only regular files are read.
+    #[error("read {path}: it is a {kind}, not a regular file")]
+    NotAFile {
+        /// The path, escaped.
+        path: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// The file is larger than the caller takes.
+    #[error("read {path}: its {size} bytes are over the cap of {cap}")]
+    TooLarge {
+        /// The path, escaped.
+        path: String,
+        /// Its size.
+        size: u64,
+        /// The most that was allowed.
+        cap: u64,
+    },
+    /// The file shrank or grew while it was read.
+    #[error("read {path}: it changed meanwhile")]
+    Changed {
+        /// The path, escaped.
+        path: String,
+    },
+    /// The destination has content already.
+    #[error("collect into {path}: the folder is not empty; name a new or empty one, or ask to merge")]
+    NotEmpty {
+        /// The destination.
+        path: String,
+    },
+    /// The destination is a link, which an earlier run may have planted.
+    #[error("collect into {path}: it is a symbolic link; name the folder itself")]
+    LinkedDestination {
+        /// The destination.
+        path: String,
+    },
+    /// The destination failed midway and what had been copied could not all be removed again.
+    #[error("{cause}; {} of the copies remain in {destination}", left.len())]
+    Remains {
+        /// What failed.
+        cause: Box<FilesError>,
+        /// Where the copies are.
+        destination: String,
+        /// The copies that remain, escaped.
+        left: Vec<String>,
+    },
+}
+
+impl FilesError {
+    fn system(operation: &'static str, path: &[u8], cause: Errno) -> Self {
+        Self::System {
+            operation,
+            path: display(path),
+            cause,
+        }
+    }
+}
+
+/// Text that a report may still hold: paths multiply with depth, so lists need a bound of their own.
+#[derive(Debug)]
+struct TextBudget {
+    left: usize,
+}
+
+impl TextBudget {
+    fn new() -> Self {
+        Self { left: 16 << 20 }
+    }
+
+    /// Takes `bytes`, or says that there is no room for them and stays shut.
+    fn take(&mut self, bytes: usize) -> bool {
+        let fits = bytes <= self.left;
+        self.left = if fits { self.left - bytes } else { 0 };
+        fits
+    }
+}

@@ -1,0 +1,94 @@
+//! Copying and comparing the content of files, holes kept, never more than was promised.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{SeekFrom, ftruncate, seek};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+
+/// What is read at a time.
+const PIECE: usize = 64 << 10;
+
+/// Which side of a copy failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyError {
+    /// The source could not be read.
+    Read(Errno),
+    /// The source is shorter or longer than it was.
+    Changed,
+    /// The destination took no more.
+    Write(Errno),
+}
+
+/// Copies exactly `size` bytes; parts of the source that are holes stay holes.
+pub(super) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, size: u64) -> Result<(), CopyError> {
+    let mut buffer = vec![0; PIECE];
+    let mut at = 0;
+    while at < size {
+        let Some((start, end)) = next_data(from, at, size).map_err(CopyError::Read)? else {
+            break;
+        };
+        at = start;
+        while at < end {
+            let want = buffer.len().min(usize::try_from(end - at).unwrap_or(PIECE));
+            let got = retry_on_intr(|| pread(from, &mut buffer[..want], at)).map_err(CopyError::Read)?;
+            if got == 0 {
+                return Err(CopyError::Changed);
+            }
+            write_all(to, &buffer[..got], at).map_err(CopyError::Write)?;
+            at += got as u64;
+        }
+    }
+    // One byte more than promised means that somebody still writes.
+    if retry_on_intr(|| pread(from, &mut buffer[..1], size)).map_err(CopyError::Read)? != 0 {
+        return Err(CopyError::Changed);
+    }
+    ftruncate(to, size).map_err(CopyError::Write)
+}
+
+/// The next stretch of data from `at` on, within `size`; nothing if only holes remain.
+fn next_data(fd: BorrowedFd<'_>, at: u64, size: u64) -> Result<Option<(u64, u64)>, Errno> {
+    let start = match seek(fd, SeekFrom::Data(at)) {
+        Ok(start) => start,
+        Err(Errno::NXIO) => return Ok(None),
+        // A file system without holes: all of it is data.
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Some((at, size))),
+        Err(cause) => return Err(cause),
+    };
+    if start >= size {
+        return Ok(None);
+    }
+    let end = seek(fd, SeekFrom::Hole(start))?.min(size);
+    Ok(Some((start, end)))
+}
+
+pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], mut at: u64) -> Result<(), Errno> {
+    while !data.is_empty() {
+        let written = retry_on_intr(|| pwrite(fd, data, at))?;
+        if written == 0 {
+            return Err(Errno::IO);
+        }
+        data = &data[written..];
+        at += written as u64;
+    }
+    Ok(())
+}
+
+/// Reads exactly `size` bytes.
+pub(super) fn read(fd: BorrowedFd<'_>, size: u64) -> Result<Vec<u8>, CopyError> {
+    let size = usize::try_from(size).map_err(|_| CopyError::Read(Errno::FBIG))?;
+    let mut data = Vec::new();
+    data.try_reserve_exact(size)
+        .map_err(|_| CopyError::Read(Errno::NOMEM))?;
+    data.resize(size, 0);
+    let mut at = 0;
+    while at < size {
+        match retry_on_intr(|| pread(fd, &mut data[at..], at as u64)).map_err(CopyError::Read)? {
+            0 => return Err(CopyError::Changed),
+            got => at += got,
+        }
+    }
+    if retry_on_intr(|| pread(fd, &mut [0; 1], size as u64)).map_err(CopyError::Read)? != 0 {
+        return Err(CopyError::Changed);
+    }
+    Ok(data)
+}

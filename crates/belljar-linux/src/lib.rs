@@ -4,3 +4,4 @@
 pub mod beneath;
 pub mod cgroup;
 pub mod seccomp;
+pub mod probe;

@@ -1,5 +1,8 @@
 //! What this machine can enforce. A plain value: probed once, and constructed by tests that pretend other machines.
 
+mod parse;
+mod probe;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};

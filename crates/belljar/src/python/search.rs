@@ -183,7 +183,7 @@ fn candidates(wanted: Wanted, around: &Surroundings) -> impl Iterator<Item = Pat
     managed.extend(around.uv.as_deref().map(uv).unwrap_or_default());
     managed.retain(|(version, _)| wanted.matches(*version));
     // Highest first; the sort is stable, so pyenv comes before uv at the same version.
-    managed.sort_by(|one, other| other.0.cmp(&one.0));
+    managed.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
     let managed = managed
         .into_iter()
         .map(move |(_, folder)| folder.join("bin").join(&name));

@@ -1,7 +1,28 @@
 //! Kernel mechanisms, one file each. The only unsafe code of belljar lives here, and nothing here knows of Python
-//! or of policy: a caller says what to do, this crate does it and reports the operation, the object and the errno.
+//! or of policy: a caller says what to do, this crate does it and reports the errno.
+//!
+//! | file | mechanism |
+//! |---|---|
+//! | `cgroup` | limits and figures of a jar as a whole |
+//! | `process` | clone into namespaces, pidfds, waiting, exec |
+//! | `userns` | id maps, and namespaces that only carry an id map for a mount |
+//! | `mount` | detached trees, attributes, tmpfs, proc, overlay, pivot |
+//! | `privileges` | capabilities, securebits, no_new_privs, ids, dumpability |
+//! | `confine` | Landlock rulesets |
+//! | `descriptors` | exact descriptor tables, passing descriptors |
+//! | `network` | the loopback of a new network namespace |
+//! | `seccomp` | the system-call filter: its list, emitter and loader |
+//! | `signals` | signals as descriptors, and the default actions of a fresh process |
 
 pub mod beneath;
 pub mod cgroup;
+pub mod confine;
+pub mod descriptors;
+pub mod mount;
+pub mod network;
+pub mod privileges;
+pub mod process;
 pub mod seccomp;
 pub mod probe;
+pub mod signals;
+pub mod userns;

@@ -7,6 +7,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+mod system;
+
+pub use system::System;
+
 /// What this machine can enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
@@ -40,6 +44,8 @@ pub struct Host {
     pub container: Option<String>,
     /// Processors that this process may run on.
     pub cpus: u32,
+    /// How the system folders are laid out.
+    pub system: System,
 }
 
 /// Whether user namespaces can be had.

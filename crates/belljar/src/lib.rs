@@ -10,8 +10,18 @@
 //! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
 
 pub mod files;
+mod error;
 pub mod host;
+pub mod job;
 pub mod outcome;
+pub mod plan;
 pub mod policy;
 pub mod pyerror;
 pub mod python;
+
+pub use error::Error;
+pub use host::Host;
+pub use job::Job;
+pub use outcome::Outcome;
+pub use plan::Plan;
+pub use policy::Policy;

@@ -156,6 +156,23 @@ pub enum Layer {
     Clock,
 }
 
+impl Layer {
+    /// Its name, as in policies and outcomes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Root => "root",
+            Self::Privileges => "privileges",
+            Self::Seccomp => "seccomp",
+            Self::Landlock => "landlock",
+            Self::Cgroup => "cgroup",
+            Self::Rlimits => "rlimits",
+            Self::Descriptors => "descriptors",
+            Self::Clock => "clock",
+        }
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {

@@ -1,0 +1,93 @@
+//! Signals as descriptors, and the default actions of a fresh process.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Signals that arrive as readable messages instead of interrupting. The old mask comes back when it is dropped.
+#[derive(Debug)]
+pub struct SignalFd {
+    fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    for signal in signals {
+        // SAFETY: the set is initialised above; a bad number is an error that changes nothing.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), *signal) };
+    }
+    // SAFETY: initialised above.
+    unsafe { set.assume_init() }
+}
+
+impl SignalFd {
+    /// Blocks the signals for this thread and opens the descriptor.
+    pub fn new(signals: &[i32]) -> io::Result<Self> {
+        let set = set_of(signals);
+        let mut before = set_of(&[]);
+        // SAFETY: both sets are initialised.
+        if unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the set is initialised; -1 asks for a new descriptor.
+        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for us.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd, before })
+    }
+
+    /// The next signal that has arrived, if any.
+    pub fn next(&self) -> io::Result<Option<i32>> {
+        let mut info = std::mem::MaybeUninit::<libc::signalfd_siginfo>::zeroed();
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the buffer is as large as said.
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), info.as_mut_ptr().cast(), size) };
+        if got == size as isize {
+            // SAFETY: plain integers, filled by the kernel.
+            let info = unsafe { info.assume_init() };
+            return Ok(Some(info.ssi_signo as i32));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() == io::ErrorKind::WouldBlock {
+            Ok(None)
+        } else {
+            Err(error)
+        }
+    }
+}
+
+impl AsFd for SignalFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for SignalFd {
+    fn drop(&mut self) {
+        // SAFETY: the mask is the one that sigprocmask gave us.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
+    }
+}
+
+/// Gives every signal its default action and unblocks all, as a program expects to find them.
+pub fn reset() {
+    for signal in 1..=64 {
+        // SAFETY: SIG_DFL is always valid; numbers that cannot be changed are errors that are ignored.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    let none = set_of(&[]);
+    // SAFETY: the set is initialised.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) };
+}
+
+/// Makes this process's PID-1 role robust: no signal from the same namespace does anything without a handler, and
+/// a broken pipe is an error, not an end.
+pub fn ignore_pipe() {
+    // SAFETY: SIG_IGN is always valid.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}

@@ -1,0 +1,66 @@
+//! User namespaces: writing id maps, and namespaces that only carry an id map for a mount.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::process::{self, Namespaces};
+
+/// Magic of procfs; a map written to anything else would not be one.
+const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+
+/// One id inside a namespace, and what it is outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdMap {
+    /// The user id inside.
+    pub uid: u32,
+    /// The group id inside.
+    pub gid: u32,
+    /// The user id outside.
+    pub host_uid: u32,
+    /// The group id outside.
+    pub host_gid: u32,
+}
+
+/// Maps exactly one user and one group of the namespace of `pid`, and forbids setgroups there.
+pub fn write_maps(pid: u32, map: IdMap) -> io::Result<()> {
+    let folder = rustix::fs::open(
+        format!("/proc/{pid}"),
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    if rustix::fs::fstatfs(&folder)?.f_type as i64 != PROC_SUPER_MAGIC {
+        return Err(io::Error::from_raw_os_error(libc::EXDEV));
+    }
+    let write = |name: &str, text: &str| -> io::Result<()> {
+        let file = rustix::fs::openat(&folder, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::io::write(&file, text.as_bytes())?;
+        Ok(())
+    };
+    write("setgroups", "deny")?;
+    write("gid_map", &format!("{} {} 1", map.gid, map.host_gid))?;
+    write("uid_map", &format!("{} {} 1", map.uid, map.host_uid))
+}
+
+/// A user namespace in which `map` holds, as a descriptor; it has no process. For mounts that show files under other ids.
+pub fn for_idmap(map: IdMap) -> io::Result<OwnedFd> {
+    let holder = process::start(Namespaces::USER, || {
+        loop {
+            let _ = rustix::thread::nanosleep(&rustix::thread::Timespec {
+                tv_sec: 3600,
+                tv_nsec: 0,
+            });
+        }
+    })?;
+    let made = write_maps(holder.pid(), map).and_then(|()| {
+        Ok(rustix::fs::open(
+            format!("/proc/{}/ns/user", holder.pid()),
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?)
+    });
+    holder.kill()?;
+    holder.wait()?;
+    made
+}

@@ -1,0 +1,129 @@
+//! What a guest shall do: a program, its arguments, its streams, its files.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+/// One job for one jar.
+#[derive(Debug)]
+pub struct Job {
+    /// What runs.
+    pub program: Program,
+    /// Arguments after the program's own name.
+    pub args: Vec<OsString>,
+    /// Variables for this job alone, on top of the policy's. Checked like the policy's.
+    pub env: Vec<(String, String)>,
+    /// Working directory in the jar; the plan's own when `None`.
+    pub current_dir: Option<PathBuf>,
+    /// Where standard input comes from.
+    pub stdin: Stdin,
+    /// Where standard output goes.
+    pub stdout: Sink,
+    /// Where standard error goes.
+    pub stderr: Sink,
+    /// Files that are in the working directory before the guest starts; only for a fresh /jar.
+    pub files: Vec<InputFile>,
+    /// A host folder that gets what the run left in a fresh /jar.
+    pub collect: Option<PathBuf>,
+    /// A terminal of its own, for an interactive guest; streams are then that terminal.
+    pub terminal: Option<Terminal>,
+}
+
+/// What runs in a jar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// Python source, as `python -c` or `python -` would run it.
+    Code {
+        /// The source, in any encoding that Python reads.
+        source: Vec<u8>,
+        /// Whether it came from standard input (`-`).
+        from_stdin: bool,
+    },
+    /// A script: its text, and the name that the guest sees.
+    Script {
+        /// The source, in any encoding that Python reads.
+        source: Vec<u8>,
+        /// File name without folders; the guest sees it as `/script/NAME`.
+        name: OsString,
+    },
+    /// A script that the guest finds at this path in the jar: a mount or the working directory shows it.
+    ScriptAt(PathBuf),
+    /// A module, as `python -m` would run it.
+    Module(String),
+    /// A Python callable and its arguments as JSON: `{"args": [...], "kwargs": {...}}`.
+    Call {
+        /// An expression that gives a callable, or source whose last definition is one.
+        function: String,
+        /// The arguments.
+        arguments: Vec<u8>,
+    },
+    /// Any program, looked for in the jar's PATH unless it is a path.
+    Command(OsString),
+    /// An interactive Python.
+    Shell,
+}
+
+/// Where a guest's standard input comes from.
+#[derive(Debug)]
+pub enum Stdin {
+    /// Nothing: end of file at once.
+    Null,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A descriptor of the caller, copied by the warden: the guest never holds it itself.
+    Copy(OwnedFd),
+}
+
+/// Where a guest's output goes. The policy's cap holds for each.
+#[derive(Debug)]
+pub enum Sink {
+    /// Nowhere.
+    Null,
+    /// Into the outcome.
+    Capture,
+    /// To this descriptor, live; nothing is kept.
+    Forward(OwnedFd),
+    /// Both.
+    Both(OwnedFd),
+}
+
+/// A file that a guest finds in its working directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputFile {
+    /// Path relative to the working directory.
+    pub path: PathBuf,
+    /// What it holds.
+    pub content: Vec<u8>,
+}
+
+/// The caller's terminal, behind which a guest gets one of its own.
+#[derive(Debug)]
+pub struct Terminal {
+    /// The caller's end: keys are read from it, output is written to it.
+    pub tty: OwnedFd,
+    /// The value of TERM.
+    pub kind: String,
+}
+
+impl Job {
+    /// A job with no input whose output is captured.
+    pub fn new(program: Program) -> Self {
+        Self {
+            program,
+            args: Vec::new(),
+            env: Vec::new(),
+            current_dir: None,
+            stdin: Stdin::Null,
+            stdout: Sink::Capture,
+            stderr: Sink::Capture,
+            files: Vec::new(),
+            collect: None,
+            terminal: None,
+        }
+    }
+
+    /// Whether our guest runtime runs it, so that it reports exceptions and values.
+    pub fn is_python(&self) -> bool {
+        !matches!(self.program, Program::Command(_) | Program::Shell)
+    }
+}

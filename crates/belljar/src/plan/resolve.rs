@@ -1,0 +1,377 @@
+//! From a policy and a host to a plan. Pure: nothing is read, nothing is tried.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use belljar_linux::confine::{Allow, Rule, Rules};
+
+use super::{Namespace, Plan, Refusal, Rlimit, Step, environment, report, require};
+use crate::host::{Cgroup, Host};
+use crate::policy::{Access, Network, Policy, WorkdirMode};
+use crate::python::Interpreter;
+
+/// The guest's user and group id, as it sees them.
+pub(crate) const GUEST_ID: u32 = 1000;
+/// Started as root, each jar's host id is above this; no distribution hands out ids up here.
+const HOST_ID_BASE: u32 = 0x7000_0000;
+/// Our own folder in the jar: the guest runtime and the job's text.
+pub(crate) const RUNTIME: &str = "/run/belljar";
+/// The folder that shows a script alone.
+pub(crate) const SCRIPT: &str = "/script";
+/// The fresh working directory.
+pub(crate) const JAR: &str = "/jar";
+
+const DEVICES: [&str; 5] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+/// World-readable parts of /proc that tell of the host and that no Python needs. The rest belongs to the host's root,
+/// who is nobody in the jar.
+const MASKED: [&str; 26] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/bus",
+    "/proc/cgroups",
+    "/proc/cmdline",
+    "/proc/config.gz",
+    "/proc/crypto",
+    "/proc/driver",
+    "/proc/fs",
+    "/proc/interrupts",
+    "/proc/iomem",
+    "/proc/ioports",
+    "/proc/irq",
+    "/proc/kallsyms",
+    "/proc/key-users",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/locks",
+    "/proc/modules",
+    "/proc/mtrr",
+    "/proc/pressure",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/softirqs",
+    "/proc/tty",
+    "/proc/zoneinfo",
+];
+/// Per-process limits that do not come from the policy.
+const STACK: u64 = 8 << 20;
+const LOCKED_MEMORY: u64 = 8 << 20;
+const PENDING_SIGNALS: u64 = 1024;
+const MESSAGE_QUEUES: u64 = 819_200;
+
+impl Plan {
+    /// The policy on this host with this interpreter, or a refusal that names what is missing and the fix.
+    pub fn resolve(policy: &Policy, host: &Host, python: &Interpreter) -> Result<Self, Refusal> {
+        require::mechanisms(policy, host)?;
+        let isolation = report::isolation(policy, host);
+        require::layers(policy, &isolation)?;
+        let current_dir = policy
+            .workdir
+            .as_ref()
+            .map_or(PathBuf::from(JAR), |workdir| workdir.target.clone());
+        Ok(Self {
+            steps: steps(policy, host, python),
+            isolation,
+            limits: policy.limits.clone(),
+            network: policy.network,
+            interpreter: python.executable.clone(),
+            venv: python.venv.is_some(),
+            env: environment::environment(policy, python),
+            workdir: policy.workdir.clone(),
+            current_dir,
+            fault: None,
+        })
+    }
+}
+
+/// The critical sequence. Limits come first, so that nothing ever runs without them; the root is complete before it
+/// becomes the root; privileges go when there is nothing left to build; the filter is last, because what comes before
+/// needs calls that it denies.
+fn steps(policy: &Policy, host: &Host, python: &Interpreter) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(64);
+    limits_of_the_jar(&mut steps, policy, host);
+    rooms(&mut steps, policy, host);
+    root(&mut steps, policy, host, python);
+    steps.push(Step::Pivot);
+    steps.push(Step::Privileges);
+    if host.landlock > 0 {
+        steps.push(Step::Landlock(second_wall(&steps, policy, host)));
+    }
+    steps.push(Step::Rlimits {
+        limits: rlimits(policy, host),
+    });
+    if !counts_cpus(host) {
+        steps.push(Step::Affinity {
+            cpus: policy.limits.cpus.ceil() as u32,
+        });
+    }
+    steps.push(Step::Descriptors);
+    steps.push(Step::Seccomp {
+        internet: policy.network != Network::None,
+        affinity: counts_cpus(host),
+    });
+    if let Some(timeout) = policy.limits.timeout {
+        steps.push(Step::Deadline {
+            seconds: timeout.as_secs_f64(),
+        });
+    }
+    steps
+}
+
+fn limits_of_the_jar(steps: &mut Vec<Step>, policy: &Policy, host: &Host) {
+    if matches!(host.cgroup, Cgroup::None { .. }) {
+        return;
+    }
+    steps.push(Step::Cgroup {
+        hierarchy: host.cgroup.clone(),
+        // A tmpfs counts as memory: without the disk's share a full disk would end as an out-of-memory kill.
+        memory: policy.limits.memory.saturating_add(policy.limits.disk),
+        // One more for the jar's init.
+        pids: policy.limits.pids + 1,
+        cpus: policy.limits.cpus,
+    });
+}
+
+fn rooms(steps: &mut Vec<Step>, policy: &Policy, host: &Host) {
+    let mut kinds = vec![
+        Namespace::User,
+        Namespace::Mount,
+        Namespace::Pid,
+        Namespace::Ipc,
+        Namespace::Uts,
+        Namespace::Cgroup,
+    ];
+    if policy.network != Network::Host {
+        kinds.push(Namespace::Network);
+    }
+    steps.push(Step::Namespaces { kinds });
+    let (host_uid, host_gid) = if host.privileged {
+        (HOST_ID_BASE, HOST_ID_BASE)
+    } else {
+        (host.uid, host.gid)
+    };
+    steps.push(Step::Ids {
+        inside: GUEST_ID,
+        host_uid,
+        host_gid,
+        own: host.privileged,
+    });
+    steps.push(Step::Hostname {
+        name: "belljar".into(),
+    });
+    if policy.network == Network::Loopback {
+        steps.push(Step::Loopback);
+    }
+}
+
+fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interpreter) {
+    steps.push(Step::Root);
+    let mut show = |source: &Path, target: &Path, access, own| {
+        steps.push(Step::Bind {
+            source: source.into(),
+            target: target.into(),
+            access,
+            own,
+        });
+    };
+    if policy.system {
+        show(Path::new("/usr"), Path::new("/usr"), Access::ReadOnly, false);
+        for folder in &host.system.folders {
+            show(folder, folder, Access::ReadOnly, false);
+        }
+        for path in &host.system.shared {
+            show(path, path, Access::ReadOnly, false);
+        }
+    }
+    for path in &python.mounts {
+        show(path, path, Access::ReadOnly, true);
+    }
+    for mount in &policy.mounts {
+        show(&mount.source, &mount.target, mount.access, true);
+    }
+    let mut scratch = vec![PathBuf::from("/tmp"), PathBuf::from("/dev/shm")];
+    match &policy.workdir {
+        None => scratch.insert(0, JAR.into()),
+        Some(workdir) => match workdir.mode {
+            WorkdirMode::Read => show(&workdir.source, &workdir.target, Access::ReadOnly, true),
+            WorkdirMode::Write => show(&workdir.source, &workdir.target, Access::ReadWrite, true),
+            WorkdirMode::Draft | WorkdirMode::Apply => steps.push(Step::Overlay {
+                source: workdir.source.clone(),
+                target: workdir.target.clone(),
+            }),
+        },
+    }
+    if policy.system {
+        for (name, target) in &host.system.links {
+            steps.push(Step::Symlink {
+                path: Path::new("/").join(name),
+                target: target.clone(),
+            });
+        }
+    }
+    for link in &python.links {
+        steps.push(Step::Symlink {
+            path: link.path.clone(),
+            target: link.target.clone(),
+        });
+    }
+    for (path, content) in etc(policy) {
+        steps.push(Step::Text {
+            path: path.into(),
+            content,
+        });
+    }
+    for device in DEVICES {
+        steps.push(Step::Device { path: device.into() });
+    }
+    for (link, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        steps.push(Step::Symlink {
+            path: Path::new("/dev").join(link),
+            target: format!("/proc/self/fd{target}").into(),
+        });
+    }
+    steps.push(Step::Proc);
+    steps.push(Step::Mask {
+        paths: MASKED.iter().map(PathBuf::from).collect(),
+        read_only: vec!["/proc/sys".into()],
+    });
+    steps.push(Step::Scratch {
+        size: policy.limits.disk,
+        inodes: policy.limits.inodes,
+        targets: scratch,
+    });
+}
+
+/// What stands in /etc instead of the host's own.
+fn etc(policy: &Policy) -> BTreeMap<&'static str, String> {
+    let mut etc = BTreeMap::from([
+        (
+            "/etc/passwd",
+            format!(
+                "guest:x:{GUEST_ID}:{GUEST_ID}:guest:{}:/bin/sh\n",
+                environment::HOME
+            ),
+        ),
+        ("/etc/group", format!("guest:x:{GUEST_ID}:\n")),
+        (
+            "/etc/hosts",
+            "127.0.0.1 localhost belljar\n::1 localhost belljar\n".to_owned(),
+        ),
+        ("/etc/hostname", "belljar\n".to_owned()),
+        ("/etc/machine-id", format!("{:032x}\n", 0xbe11u32)),
+        (
+            "/etc/nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
+        ),
+    ]);
+    // With the host's network the guest also needs the host's resolver; the file is bound, not copied.
+    if policy.network != Network::Host {
+        etc.insert("/etc/resolv.conf", String::new());
+    }
+    etc
+}
+
+/// Every path that the root shows, once more as Landlock rules.
+fn second_wall(steps: &[Step], policy: &Policy, host: &Host) -> Rules {
+    let mut paths: BTreeMap<PathBuf, Allow> = BTreeMap::from([
+        (PathBuf::from("/"), Allow::List),
+        (PathBuf::from("/etc"), Allow::Read),
+        (PathBuf::from("/proc"), Allow::Read),
+        (PathBuf::from("/dev"), Allow::Read),
+        (PathBuf::from(RUNTIME), Allow::Read),
+        (PathBuf::from(SCRIPT), Allow::Read),
+    ]);
+    for step in steps {
+        match step {
+            Step::Bind {
+                target,
+                access: Access::ReadOnly,
+                ..
+            } => paths.insert(target.clone(), Allow::Read),
+            Step::Bind {
+                target,
+                access: Access::ReadWrite,
+                ..
+            }
+            | Step::Overlay { target, .. } => paths.insert(target.clone(), Allow::Write),
+            Step::Device { path } => paths.insert(path.clone(), Allow::Write),
+            Step::Scratch { targets, .. } => {
+                paths.extend(targets.iter().map(|target| (target.clone(), Allow::Write)));
+                None
+            }
+            _ => None,
+        };
+    }
+    Rules {
+        abi: host.landlock,
+        paths: paths
+            .into_iter()
+            .map(|(path, allow)| Rule { path, allow })
+            .collect(),
+        tcp: policy.network != Network::None,
+        scoped: true,
+    }
+}
+
+fn rlimits(policy: &Policy, host: &Host) -> Vec<Rlimit> {
+    let limits = &policy.limits;
+    let mut list = Vec::new();
+    let mut set = |name: &str, soft: u64, hard: u64| {
+        list.push(Rlimit {
+            name: name.into(),
+            soft,
+            hard,
+        })
+    };
+    set("core", 0, 0);
+    set("nofile", limits.open_files, limits.open_files);
+    set("stack", STACK, STACK);
+    set("memlock", LOCKED_MEMORY, LOCKED_MEMORY);
+    set("sigpending", PENDING_SIGNALS, PENDING_SIGNALS);
+    set("msgqueue", MESSAGE_QUEUES, MESSAGE_QUEUES);
+    set("rtprio", 0, 0);
+    set("nice", 0, 0);
+    if let Some(size) = limits.file_size {
+        set("fsize", size, size);
+    }
+    if let Some(seconds) = limits.cpu_seconds {
+        // The soft limit's SIGXCPU says why; the hard one ends a guest that ignores it.
+        set("cpu", seconds.ceil() as u64, seconds.ceil() as u64 + 1);
+    }
+    if !counts_memory(host) {
+        set("data", limits.memory, limits.memory);
+    }
+    if !counts_pids(host) {
+        set("nproc", limits.pids + 1, limits.pids + 1);
+    }
+    list
+}
+
+pub(super) fn counts_memory(host: &Host) -> bool {
+    match &host.cgroup {
+        Cgroup::None { .. } => false,
+        Cgroup::V1 { memory, .. } => memory.is_some(),
+        Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == "memory"),
+    }
+}
+
+pub(super) fn counts_pids(host: &Host) -> bool {
+    match &host.cgroup {
+        Cgroup::None { .. } => false,
+        Cgroup::V1 { pids, .. } => pids.is_some(),
+        Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == "pids"),
+    }
+}
+
+pub(super) fn counts_cpus(host: &Host) -> bool {
+    match &host.cgroup {
+        Cgroup::None { .. } => false,
+        Cgroup::V1 { cpu, .. } => cpu.is_some(),
+        Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == "cpu"),
+    }
+}

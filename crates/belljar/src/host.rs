@@ -3,12 +3,11 @@
 mod parse;
 mod probe;
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 mod system;
 
+pub use belljar_linux::cgroup::Hierarchy as Cgroup;
 pub use system::System;
 
 /// What this machine can enforce.
@@ -64,33 +63,4 @@ pub enum Userns {
     Denied,
     /// They can be made, but a fresh /proc cannot be mounted inside: the outer one is masked.
     ProcMasked,
-}
-
-/// The cgroups that this process may make.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cgroup {
-    /// None is writable; the reason is for people.
-    None {
-        /// Why, and what would help.
-        reason: String,
-    },
-    /// Version 1: one folder for each controller that is writable.
-    V1 {
-        /// Folder below which a group for the memory controller can be made.
-        memory: Option<PathBuf>,
-        /// The same for pids.
-        pids: Option<PathBuf>,
-        /// The same for cpu.
-        cpu: Option<PathBuf>,
-        /// The same for cpuacct.
-        cpuacct: Option<PathBuf>,
-    },
-    /// Version 2: one folder that is delegated to us.
-    V2 {
-        /// Folder below which groups can be made.
-        base: PathBuf,
-        /// Controllers that can be switched on there.
-        controllers: Vec<String>,
-    },
 }

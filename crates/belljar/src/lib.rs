@@ -9,8 +9,8 @@
 //! - **jar**: one isolated room for one job. Used once.
 //! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
 
-pub mod files;
 mod error;
+pub mod files;
 pub mod host;
 pub mod job;
 pub mod outcome;

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use belljar_linux::cgroup::{Hierarchy, detect};
+use belljar_linux::cgroup::detect;
 use belljar_linux::probe::{self, Trial, Tried};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 
-use super::{Cgroup, Host, Userns, parse};
+use super::{Host, Userns, parse};
 
 impl Host {
     /// What this machine says it can enforce. Starts nothing; where something outside forbids what the kernel has, a
@@ -34,7 +34,7 @@ impl Host {
             userns: parse::userns(privileged, read),
             landlock: probe::landlock_abi(),
             seccomp: probe::seccomp_filters(),
-            cgroup: cgroup(),
+            cgroup: detect(),
             // A tmpfs keeps the user.* attributes that an unprivileged overlay writes from 6.6 on.
             overlay: kernel >= (6, 6),
             mount_api,
@@ -45,6 +45,7 @@ impl Host {
                 |name| std::env::var_os(name).is_some(),
             ),
             cpus: rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count()),
+            system: super::System::probe(),
         }
     }
 
@@ -123,25 +124,6 @@ fn privileged() -> bool {
         && ["/proc/self/uid_map", "/proc/self/gid_map"]
             .iter()
             .all(|map| read(map).is_some_and(|text| parse::maps_nobody(&text)))
-}
-
-/// The cgroups that this process may make.
-fn cgroup() -> Cgroup {
-    match detect() {
-        Hierarchy::None { reason } => Cgroup::None { reason },
-        Hierarchy::V1 {
-            memory,
-            pids,
-            cpu,
-            cpuacct,
-        } => Cgroup::V1 {
-            memory,
-            pids,
-            cpu,
-            cpuacct,
-        },
-        Hierarchy::V2 { base, controllers } => Cgroup::V2 { base, controllers },
-    }
 }
 
 #[cfg(test)]

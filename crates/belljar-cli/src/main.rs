@@ -1,1 +1,53 @@
-fn main() {}
+//! The belljar command: reads what was typed, makes a policy and a job of it, and prints what happened.
+//!
+//! This process becomes the warden of a one-shot run, so it never starts a thread.
+
+mod args;
+mod commands;
+mod engine;
+mod exit;
+mod failure;
+mod printer;
+mod program;
+mod settings;
+mod streams;
+mod terminal;
+mod tracing;
+mod usage;
+mod values;
+
+use args::Typed;
+use printer::Printer;
+
+fn main() {
+    std::process::exit(match args::read() {
+        Ok(typed) => dispatch(typed),
+        Err(error) => misread(&error),
+    });
+}
+
+fn dispatch(typed: Typed) -> i32 {
+    let printing = typed.printing();
+    tracing::start(printing.verbose);
+    let printer = Printer::new(printing);
+    let result = match typed {
+        Typed::Run(args) => commands::run::run(*args, printer),
+        Typed::Exec(args) => commands::exec::exec(*args, printer),
+        Typed::Shell(args) => commands::shell::shell(*args, printer),
+        Typed::Plan(args) => commands::plan::plan(&args, printer),
+        Typed::Doctor(_) => commands::doctor::doctor(printer),
+        Typed::Completions(args) => commands::generate::completions(&args, printer),
+        Typed::Man(args) => commands::generate::man(&args, printer),
+        Typed::Warden => Ok(engine::serve()),
+    };
+    result.unwrap_or_else(|failure| {
+        printer.failure(&failure);
+        exit::OWN_FAILURE
+    })
+}
+
+fn misread(error: &clap::Error) -> i32 {
+    let mistake = usage::mistake(error);
+    printer::clap(error, mistake.as_ref(), usage::wants_json());
+    if error.use_stderr() { exit::OWN_FAILURE } else { 0 }
+}

@@ -1,10 +1,14 @@
 //! What happened to a job. Decided from facts of the host; the guest's word counts only for its value and exception.
 
+mod json;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{Layer, Tier};
+
+pub use json::Json;
 
 /// How a job ended, and everything the host knows of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,73 @@
+//! Help that teaches by example. Every line here runs as written, given the files that it names.
+
+pub const BELLJAR: &str = "\
+Examples:
+  belljar run -c 'print(1 + 1)'                    code, in a fresh jar
+  belljar run script.py --its-own --flags          a script; options of belljar go before it
+  belljar run --workdir . --draft fix.py           try changes to a folder, see them, keep nothing
+  belljar exec -- ls -la /                         any program: look around inside
+  belljar shell                                    interactive Python
+  belljar doctor                                   what this host can enforce
+
+Exit code: the program's own; 124 timed out; 137 out of memory; 128+N died by signal N;
+130 cancelled; 125 belljar could not run it.";
+
+pub const RUN: &str = "\
+Examples:
+  belljar run -c 'print(1 + 1)'
+  belljar run script.py input.csv --verbose        what follows the script is the script's own
+  echo 'print(6 * 7)' | belljar run -              code from stdin
+  belljar run --timeout 5s --memory 256M script.py
+  belljar run --venv .venv -m pytest               a module, from a virtualenv
+  belljar run --collect out -c 'open(\"plot.txt\", \"w\").write(\"x\")'
+  belljar run --workdir . --draft fix.py           list what it would change; --apply keeps it
+
+Exit code: the program's own; 124 timed out; 137 out of memory; 128+N died by signal N;
+130 cancelled; 125 belljar could not run it.";
+
+pub const EXEC: &str = "\
+Examples:
+  belljar exec -- ls -la /
+  belljar exec -- sh -c 'echo $HOME; id'
+  belljar exec --mount data:/data -- du -sh /data
+  belljar exec --network loopback -- python3 -m http.server
+  tar c src | belljar exec --collect out -- tar xv
+
+Exit code: the program's own; 124 timed out; 137 out of memory; 128+N died by signal N;
+130 cancelled; 125 belljar could not run it.";
+
+pub const SHELL: &str = "\
+Examples:
+  belljar shell
+  belljar shell --venv .venv
+  belljar shell --mount data:/data --memory 4G
+  belljar shell --workdir . --draft
+  belljar shell --timeout 10m                      there is no timeout unless given";
+
+pub const PLAN: &str = "\
+Examples:
+  belljar plan                                     the defaults
+  belljar plan --venv .venv --network loopback
+  belljar plan --policy policy.toml --profile ci script.py
+  belljar plan --require-layer cgroup              refused where a layer is missing: exit code 125
+  belljar plan --json";
+
+pub const DOCTOR: &str = "\
+Examples:
+  belljar doctor
+  belljar doctor --json
+  belljar doctor --quiet && echo sealed works here
+
+Exit code: 0 when the tier sealed works here, 1 otherwise.";
+
+pub const COMPLETIONS: &str = "\
+Examples:
+  belljar completions bash > ~/.local/share/bash-completion/completions/belljar
+  belljar completions zsh > ~/.zfunc/_belljar
+  belljar completions fish > ~/.config/fish/completions/belljar.fish";
+
+pub const MAN: &str = "\
+Examples:
+  belljar man | man -l -
+  belljar man run | man -l -
+  belljar man > ~/.local/share/man/man1/belljar.1";

@@ -1,0 +1,52 @@
+//! One file a command.
+
+pub mod doctor;
+pub mod exec;
+pub mod generate;
+pub mod plan;
+pub mod run;
+pub mod shell;
+
+use std::path::PathBuf;
+
+use belljar::policy::{Network, WorkdirMode};
+use belljar::{Job, Policy};
+
+use crate::engine;
+use crate::exit;
+use crate::failure::Failure;
+use crate::printer::{Kept, Printer, Weight};
+use crate::values::absolute;
+
+/// Carries a job out and tells how it ended; the exit code.
+fn carry_out(policy: &Policy, job: Job, printer: Printer) -> Result<i32, Failure> {
+    let collect = job.collect.clone();
+    if collect.is_some() && policy.workdir.is_some() {
+        return Err(Failure::with_hint(
+            "--collect takes what is left in a fresh /jar, and --workdir puts a folder in its place",
+            "leave one of the two out",
+        ));
+    }
+    if policy.network == Network::Host {
+        printer.say(
+            Weight::Warning,
+            "THE NETWORK IS SHARED: the guest can reach whatever this host can (--network host)",
+        );
+    }
+    let plan = engine::plan(policy)?;
+    let outcome = engine::run(&plan, job)?;
+    let kept = match (&collect, &policy.workdir) {
+        (Some(folder), _) => Kept::Collected(folder),
+        (None, Some(workdir)) if workdir.mode == WorkdirMode::Draft => Kept::Drafted,
+        (None, Some(workdir)) if workdir.mode == WorkdirMode::Apply => Kept::Applied(&workdir.source),
+        _ => Kept::Nothing,
+    };
+    printer.outcome(&outcome, &policy.limits, kept);
+    Ok(exit::code(&outcome))
+}
+
+/// The folder that gets what a run leaves.
+fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure> {
+    let folder = typed.map(absolute).transpose();
+    folder.map_err(|cause| Failure::new(format!("--collect {cause}")))
+}

@@ -1,0 +1,103 @@
+//! Commands that give a host what it lacks, with the real paths of this one, ready to paste.
+
+use std::path::{Path, PathBuf};
+
+use belljar::host::Host;
+
+/// What a fix depends on and the host does not tell.
+#[derive(Debug)]
+pub struct Here {
+    /// This binary, every link resolved: AppArmor attaches profiles by path.
+    pub binary: PathBuf,
+    /// Whether systemd runs this host.
+    pub systemd: bool,
+}
+
+impl Here {
+    /// Looks around.
+    pub fn look() -> Self {
+        Self {
+            binary: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/belljar")),
+            systemd: Path::new("/run/systemd/system").is_dir(),
+        }
+    }
+}
+
+/// Sets a sysctl now and at every boot.
+pub fn sysctl(setting: &str) -> Vec<String> {
+    vec![
+        format!("sudo sysctl -w {setting}"),
+        format!("echo {setting} | sudo tee /etc/sysctl.d/60-belljar.conf"),
+    ]
+}
+
+/// A profile that gives this binary, and it alone, user namespaces back.
+pub fn apparmor(binary: &Path) -> Vec<String> {
+    // Quoted, because AppArmor reads a space or a comma in a path otherwise.
+    let path = binary.display().to_string().replace('"', "\\\"");
+    let profile = format!(
+        "sudo tee /etc/apparmor.d/belljar >/dev/null <<'EOF'
+abi <abi/4.0>,
+include <tunables/global>
+profile belljar \"{path}\" flags=(unconfined) {{
+  userns,
+  include if exists <local/belljar>
+}}
+EOF
+sudo apparmor_parser -r /etc/apparmor.d/belljar"
+    );
+    profile.lines().map(str::to_owned).collect()
+}
+
+/// Flags that let a container make namespaces of its own.
+pub fn container() -> Vec<String> {
+    [
+        "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined IMAGE",
+        "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL IMAGE",
+        "Kubernetes: hostUsers: false, procMount: Unmasked, seccompProfile and appArmorProfile: Unconfined",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Inside a container the same has to be done on the host that runs it.
+pub fn in_container(host: &Host, mut lines: Vec<String>) -> Vec<String> {
+    if let Some(name) = &host.container {
+        lines.insert(0, format!("# on the host that runs this {name} container:"));
+    }
+    lines
+}
+
+/// How Landlock is switched on.
+pub fn landlock() -> Vec<String> {
+    vec![
+        "# use kernel 5.13 or later (6.12 for all of it) with CONFIG_SECURITY_LANDLOCK, and see that".into(),
+        "# the lsm= list on the kernel's command line, if there is one, names landlock".into(),
+    ]
+}
+
+/// How a writable cgroup is had.
+pub fn delegation(host: &Host, here: &Here) -> Vec<String> {
+    if host.container.is_some() {
+        return vec!["docker run --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw IMAGE".into()];
+    }
+    let binary = here.binary.display();
+    match (here.systemd, host.privileged) {
+        (true, true) => vec![format!("systemd-run --scope -p Delegate=yes {binary} run script.py")],
+        (true, false) => vec![
+            format!("systemd-run --user --scope -p Delegate=yes {binary} run script.py"),
+            "# for the cpu controller, once, then log in again:".into(),
+            "sudo mkdir -p /etc/systemd/system/user@.service.d".into(),
+            "printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo tee /etc/systemd/system/user@.service.d/delegate.conf".into(),
+            "sudo systemctl daemon-reload".into(),
+        ],
+        (false, true) => vec!["mount -t cgroup2 none /sys/fs/cgroup".into()],
+        (false, false) => vec![
+            "# root hands a group of version 2 over, with this shell in it:".into(),
+            "sudo mkdir -p /sys/fs/cgroup/belljar/shell".into(),
+            "echo +memory +pids +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control".into(),
+            format!("sudo chown -R {} /sys/fs/cgroup/belljar", host.uid),
+            "echo $$ | sudo tee /sys/fs/cgroup/belljar/shell/cgroup.procs".into(),
+        ],
+    }
+}

@@ -1,0 +1,31 @@
+//! `belljar run`: a script, code or a module.
+
+use belljar::Job;
+use belljar::job::Stdin;
+
+use super::{carry_out, collect};
+use crate::args::{Run, Source};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::{program, settings, streams};
+
+/// Runs Python in a jar; the exit code.
+pub fn run(args: Run, printer: Printer) -> Result<i32, Failure> {
+    let Some((source, guest_args)) = args.python.split() else {
+        return Err(Failure::with_hint(
+            "nothing to run",
+            "name a script, or give -c CODE, -m MODULE or - for stdin",
+        ));
+    };
+    let policy = settings::policy(&args.policy)?;
+    // Code that came from stdin has used it up.
+    let used_up = source == Source::Stdin;
+    let mut job = Job::new(program::program(source, &policy)?);
+    job.args = guest_args;
+    job.stdin = if used_up { Stdin::Null } else { streams::stdin()? };
+    if !printer.is_json() {
+        (job.stdout, job.stderr) = (streams::stdout()?, streams::stderr()?);
+    }
+    job.collect = collect(args.collecting.collect)?;
+    carry_out(&policy, job, printer)
+}

@@ -1,0 +1,51 @@
+//! The seam to the library: everything that the command asks of it, in one place.
+
+use std::path::Path;
+
+use belljar::outcome::Outcome;
+use belljar::plan::Plan;
+use belljar::python::Interpreter;
+use belljar::{Host, Job, Policy};
+
+use crate::failure::Failure;
+
+/// The policy of a file and a profile; the default one when neither is named.
+pub fn policy(file: Option<&Path>, profile: Option<&str>) -> Result<Policy, Failure> {
+    match (file, profile) {
+        (None, None) => Ok(Policy::default()),
+        _ => Err(Failure::new("policy files are not read yet")),
+    }
+}
+
+/// Whether a policy makes sense in itself.
+pub fn check(_policy: &Policy) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// The interpreter that a policy asks for.
+pub fn interpreter(policy: &Policy) -> Result<Interpreter, Failure> {
+    Ok(belljar::python::find(
+        policy.python.as_deref(),
+        policy.venv.as_deref(),
+    )?)
+}
+
+/// What will be built for a policy on this host.
+pub fn plan(policy: &Policy) -> Result<Plan, Failure> {
+    Ok(Plan::resolve(policy, &Host::probe(), &interpreter(policy)?)?)
+}
+
+/// What this host can enforce, each thing tried.
+pub fn probe_deep() -> Host {
+    Host::probe_deep()
+}
+
+/// Carries out a job as its own warden.
+pub fn run(_plan: &Plan, _job: Job) -> Result<Outcome, Failure> {
+    Err(Failure::new("running is not wired up yet"))
+}
+
+/// Serves as the warden of a library; the exit code.
+pub fn serve() -> i32 {
+    crate::exit::OWN_FAILURE
+}

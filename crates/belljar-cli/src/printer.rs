@@ -1,0 +1,169 @@
+//! The only place that prints. Names and messages that a guest can choose are escaped: a file name must not be able to
+//! move the cursor, set a title or forge a line of ours.
+
+mod escape;
+mod summary;
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use belljar::Outcome;
+use belljar::policy::Limits;
+use serde::Serialize;
+
+use crate::args::Printing;
+use crate::failure::Failure;
+
+pub use escape::escape;
+pub use summary::Kept;
+
+/// How help looks.
+pub const HELP: clap::builder::Styles = clap::builder::Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Green.on_default())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const NOTE: Style = AnsiColor::Cyan.on_default();
+const GOOD: Style = AnsiColor::Green.on_default();
+
+/// How much is said, and in which form.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    json: bool,
+    quiet: bool,
+}
+
+/// How a line weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// As it should be.
+    Good,
+    /// Worth knowing.
+    Note,
+    /// Weaker than it could be, or ended early.
+    Warning,
+    /// It failed.
+    Error,
+}
+
+impl Weight {
+    fn style(self) -> Style {
+        match self {
+            Self::Good => GOOD,
+            Self::Note => NOTE,
+            Self::Warning => WARNING,
+            Self::Error => ERROR,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorView<'a> {
+    error: FailureView<'a>,
+}
+
+#[derive(Serialize)]
+struct FailureView<'a> {
+    message: &'a str,
+    hint: Option<&'a str>,
+}
+
+impl Printer {
+    /// A printer for what was asked on the command line.
+    pub fn new(printing: Printing) -> Self {
+        Self {
+            json: printing.json,
+            quiet: printing.quiet,
+        }
+    }
+
+    /// Whether one JSON object is asked for.
+    pub fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Whether belljar's own lines are silenced.
+    pub fn is_quiet(self) -> bool {
+        self.quiet
+    }
+
+    /// One line of belljar's own on stderr.
+    pub fn say(self, weight: Weight, text: &str) {
+        if !self.quiet {
+            line(weight, "belljar:", text);
+        }
+    }
+
+    /// belljar's own failure: never silenced, and on stdout when JSON is asked for.
+    pub fn failure(self, failure: &Failure) {
+        if self.json {
+            let Failure { message, hint } = failure;
+            self.json(&ErrorView {
+                error: FailureView {
+                    message,
+                    hint: hint.as_deref(),
+                },
+            });
+        } else {
+            line(Weight::Error, "belljar:", &failure.to_string());
+        }
+    }
+
+    /// What a run ended with.
+    pub fn outcome(self, outcome: &Outcome, limits: &Limits, kept: Kept<'_>) {
+        if self.json {
+            return self.json(&outcome.json());
+        }
+        if self.quiet {
+            return;
+        }
+        for (weight, word, text) in summary::lines(outcome, limits, kept) {
+            line(weight, word, &text);
+        }
+    }
+
+    /// One JSON object on stdout.
+    pub fn json(self, value: &impl Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.text(&format!("{text}\n")),
+            Err(error) => line(Weight::Error, "belljar:", &format!("cannot write JSON: {error}")),
+        }
+    }
+
+    /// Text that was asked for, on stdout. A reader that has gone away is not an error.
+    pub fn text(self, text: &str) {
+        let mut out = anstream::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// Text of several lines on stdout, each made harmless.
+    pub fn tree(self, text: &str) {
+        for line in text.lines() {
+            self.text(&format!("{}\n", escape(line)));
+        }
+    }
+
+    /// A line of a report on stdout: a mark, a name, the rest.
+    pub fn row(self, weight: Weight, mark: &str, name: &str, detail: &str) {
+        let style = weight.style();
+        self.text(&format!("{style}{mark}{style:#} {name}: {}\n", escape(detail)));
+    }
+}
+
+/// Help and version go to stdout as clap lays them out; a mistake becomes one line.
+pub fn clap(error: &clap::Error, failure: Option<&Failure>, json: bool) {
+    match failure {
+        Some(failure) => Printer { json, quiet: false }.failure(failure),
+        // A reader that has gone away is not an error.
+        None => drop(error.print()),
+    }
+}
+
+fn line(weight: Weight, word: &str, text: &str) {
+    let style = weight.style();
+    let mut out = anstream::stderr().lock();
+    let _ = writeln!(out, "{style}{word}{style:#} {}", escape(text));
+}

@@ -1,0 +1,45 @@
+//! Text that others chose, made harmless for a terminal and kept on one line.
+
+use std::borrow::Cow;
+
+/// Writes control characters, and those that reorder or hide text, as `\u{…}`.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            '\n' => safe.push_str("\\n"),
+            '\r' => safe.push_str("\\r"),
+            '\t' => safe.push_str("\\t"),
+            harmful if is_harmful(harmful) => safe.extend(harmful.escape_unicode()),
+            plain => safe.push(plain),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+fn is_harmful(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn a_name_cannot_drive_the_terminal_or_forge_a_line() {
+        assert_eq!(escape("a\u{1b}]0;owned\u{7}b"), "a\\u{1b}]0;owned\\u{7}b");
+        assert_eq!(escape("x\nbelljar: fine"), "x\\nbelljar: fine");
+        assert_eq!(escape("\u{9b}2J\u{202e}gpj.exe"), "\\u{9b}2J\\u{202e}gpj.exe");
+    }
+
+    #[test]
+    fn plain_text_of_any_language_stays_as_it_is() {
+        for plain in ["plot.png", "Übergröße", "数据.csv", "🫙"] {
+            assert_eq!(escape(plain), plain);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What is said on stderr after a run: how it ended when that was not its own choice, a hint, dropped output, changed
+//! files.
+
+use std::path::Path;
+
+use belljar::Outcome;
+use belljar::outcome::{Limit, Status};
+use belljar::policy::Limits;
+
+use super::Weight;
+
+/// More names than this are counted, not listed.
+const LISTED: usize = 20;
+
+/// What became of the files that a run left.
+#[derive(Debug, Clone, Copy)]
+pub enum Kept<'a> {
+    /// They are where they were made, or gone with the jar.
+    Nothing,
+    /// A draft, listed and dropped.
+    Drafted,
+    /// A draft, listed and written to this folder if the run ended well.
+    Applied(&'a Path),
+    /// Copied to this folder.
+    Collected(&'a Path),
+}
+
+type Line = (Weight, &'static str, String);
+
+/// The lines, in order.
+pub fn lines(outcome: &Outcome, limits: &Limits, kept: Kept<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Some(text) = ending(outcome, limits) {
+        lines.push((Weight::Error, "belljar:", text));
+    } else if let Some(text) = outcome.limit.and_then(|limit| survived(limit, limits)) {
+        lines.push((Weight::Warning, "belljar:", text));
+    }
+    for (stream, captured) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
+        if captured.dropped > 0 {
+            let text = format!(
+                "{} bytes of {stream} dropped, limit {} (--output)",
+                captured.dropped,
+                bytes(limits.output)
+            );
+            lines.push((Weight::Warning, "belljar:", text));
+        }
+    }
+    if let Some(hint) = outcome
+        .exception
+        .as_ref()
+        .and_then(|exception| exception.hint.as_ref())
+    {
+        lines.push((Weight::Note, "hint:", hint.clone()));
+    }
+    changes(outcome, kept, &mut lines);
+    lines
+}
+
+/// How it ended, when that was not its own choice.
+fn ending(outcome: &Outcome, limits: &Limits) -> Option<String> {
+    Some(match outcome.status {
+        Status::Returned | Status::Raised | Status::Exited => return None,
+        Status::TimedOut => match limits.timeout {
+            Some(timeout) => format!("timed out after {} s (--timeout)", timeout.as_secs_f64()),
+            None => "timed out".to_owned(),
+        },
+        Status::OutOfMemory => format!("out of memory, limit {} (--memory)", bytes(limits.memory)),
+        Status::Cancelled => "cancelled".to_owned(),
+        Status::Signalled if outcome.limit == Some(Limit::Cpu) => survived(Limit::Cpu, limits)?,
+        Status::Signalled => match outcome.signal {
+            Some(number) => format!("killed by signal {number}{}", name(number)),
+            None => "killed by a signal".to_owned(),
+        },
+    })
+}
+
+/// A limit that was hit, whether or not the guest lived on.
+fn survived(limit: Limit, limits: &Limits) -> Option<String> {
+    Some(match limit {
+        Limit::Memory => format!("hit the memory limit of {} (--memory)", bytes(limits.memory)),
+        Limit::Cpu => match limits.cpu_seconds {
+            Some(seconds) => format!("used up its {seconds} s of processor time (--cpu-seconds)"),
+            None => "used up its processor time".to_owned(),
+        },
+        Limit::Processes => format!("hit the limit of {} processes and threads (--pids)", limits.pids),
+        Limit::Disk => match limits.file_size {
+            Some(size) => {
+                format!(
+                    "hit the limit of {} on disk (--disk) or {} a file (--file-size)",
+                    bytes(limits.disk),
+                    bytes(size)
+                )
+            }
+            None => format!("hit the limit of {} on disk (--disk)", bytes(limits.disk)),
+        },
+        Limit::Files => {
+            format!(
+                "hit the limit of {} files (--inodes) or {} open ones (--open-files)",
+                limits.inodes, limits.open_files
+            )
+        }
+        // Dropped output has lines of its own; time is an ending.
+        Limit::Output | Limit::Time => return None,
+    })
+}
+
+fn changes(outcome: &Outcome, kept: Kept<'_>, lines: &mut Vec<Line>) {
+    let changes = &outcome.changes;
+    let marked: Vec<String> = [
+        ("+", &changes.created),
+        ("~", &changes.modified),
+        ("-", &changes.deleted),
+    ]
+    .into_iter()
+    .flat_map(|(mark, names)| names.iter().map(move |name| format!("{mark} {name}")))
+    .collect();
+    let clean =
+        matches!(outcome.status, Status::Returned | Status::Exited) && outcome.exit_code.unwrap_or(0) == 0;
+    let more = if changes.truncated { " or more" } else { "" };
+    let count = format!(
+        "{}{more} {}",
+        marked.len(),
+        if marked.len() == 1 { "change" } else { "changes" }
+    );
+    let text = match kept {
+        Kept::Nothing => return,
+        Kept::Drafted => format!("{count}, not applied (--apply writes them)"),
+        Kept::Applied(folder) if clean => format!("{count}, written to {}", folder.display()),
+        Kept::Applied(_) => format!("{count}, not applied because the run did not end well"),
+        Kept::Collected(folder) => {
+            let files = marked.len();
+            format!(
+                "{files}{more} {} collected in {}",
+                if files == 1 { "file" } else { "files" },
+                folder.display()
+            )
+        }
+    };
+    lines.push((Weight::Note, "belljar:", text));
+    let hidden = marked.len().saturating_sub(LISTED);
+    lines.extend(
+        marked
+            .into_iter()
+            .take(LISTED)
+            .map(|text| (Weight::Note, " ", text)),
+    );
+    if hidden > 0 {
+        lines.push((
+            Weight::Note,
+            " ",
+            format!("and {hidden} more (--json lists them)"),
+        ));
+    }
+    let skipped = changes.skipped.iter().take(LISTED);
+    lines.extend(skipped.map(|(name, why)| (Weight::Warning, "belljar:", format!("left out {name}: {why}"))));
+    if changes.skipped.len() > LISTED {
+        let text = format!(
+            "left out {} more (--json lists them)",
+            changes.skipped.len() - LISTED
+        );
+        lines.push((Weight::Warning, "belljar:", text));
+    }
+}
+
+/// The usual name of a signal, in brackets.
+fn name(number: i32) -> String {
+    rustix::process::Signal::from_named_raw(number)
+        .map(|signal| format!(" ({signal:?})"))
+        .unwrap_or_default()
+}
+
+/// A size for people, in powers of 1024.
+pub fn bytes(size: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (0..UNITS.len() - 1)
+        .find(|unit| size >> (10 * unit) < 1024)
+        .unwrap_or(UNITS.len() - 1);
+    let value = size as f64 / 1024f64.powi(unit as i32);
+    if value.fract() == 0.0 {
+        format!("{value} {}", UNITS[unit])
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}

@@ -41,8 +41,7 @@ pub fn call(number: u32, args: [u64; 6]) -> i64 {
         unsafe { libc::_exit(0) };
     }
     if result == -1 {
-        // SAFETY: the address of this thread's errno is always valid.
-        return -i64::from(unsafe { *libc::__errno_location() });
+        return -i64::from(std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
     }
     result
 }

@@ -55,6 +55,16 @@ impl Leaf {
     }
 }
 
+/// Neighbouring numbers with the same leaf, up to the start of the next run, but for a few numbers among them.
+struct Run {
+    start: u32,
+    leaf: Leaf,
+    exceptions: Vec<(u32, Leaf)>,
+}
+
+/// Single numbers that a run may step over: each costs one comparison, where a run of its own costs two.
+const EXCEPTIONS: usize = 3;
+
 /// Compiles `leaves`, sorted by number; a number between them is unknown and gets ENOSYS.
 pub(super) fn program(arch: Arch, leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<Instruction> {
     let runs = runs(leaves);
@@ -62,13 +72,7 @@ pub(super) fn program(arch: Arch, leaves: impl Iterator<Item = (u32, Leaf)>) -> 
         reversed: Vec::with_capacity(4 * runs.len()),
         answers: Vec::new(),
     };
-    let mut entry = emitter.search(&runs);
-    if arch == Arch::X86_64 {
-        let unknown = emitter.answer(Action::UNKNOWN);
-        let kill = emitter.answer(Action::KillProcess);
-        let x32 = emitter.branch(EQUAL, SKIPPED, unknown, kill);
-        entry = emitter.branch(ANY_BIT, X32_BIT, x32, entry);
-    }
+    let entry = emitter.runs(arch, &runs);
     emitter.fall_through(entry);
     let native = emitter.push(LOAD, NUMBER);
     let kill = emitter.answer(Action::KillProcess);
@@ -78,28 +82,48 @@ pub(super) fn program(arch: Arch, leaves: impl Iterator<Item = (u32, Leaf)>) -> 
     emitter.reversed
 }
 
-/// Joins neighbours with the same answer; each run reaches up to the next one's start.
-fn runs(leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<(u32, Leaf)> {
-    let mut runs: Vec<(u32, Leaf)> = Vec::new();
-    let mut push = |start: u32, leaf: Leaf| {
-        let same = match (runs.last(), &leaf) {
-            (Some((_, Leaf::Answer(before))), Leaf::Answer(now)) => before == now,
-            _ => false,
-        };
-        if !same {
-            runs.push((start, leaf));
-        }
-    };
+/// Joins neighbours; the last run, of unknown numbers, has no end.
+fn runs(leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
     let mut next = 0;
     for (number, leaf) in leaves {
         if number > next {
-            push(next, Leaf::Answer(Action::UNKNOWN));
+            join(&mut runs, next, Leaf::Answer(Action::UNKNOWN));
         }
-        push(number, leaf);
+        join(&mut runs, number, leaf);
         next = number + 1;
     }
-    push(next, Leaf::Answer(Action::UNKNOWN));
+    join(&mut runs, next, Leaf::Answer(Action::UNKNOWN));
     runs
+}
+
+fn join(runs: &mut Vec<Run>, start: u32, leaf: Leaf) {
+    let same = |run: &Run| match (&run.leaf, &leaf) {
+        (Leaf::Answer(before), Leaf::Answer(now)) => before == now,
+        _ => false,
+    };
+    match runs.as_mut_slice() {
+        [.., last] if same(last) => return,
+        [.., before, last]
+            if same(before)
+                && last.start + 1 == start
+                && last.exceptions.is_empty()
+                && before.exceptions.len() < EXCEPTIONS =>
+        {
+            if let Some(Run { start, leaf, .. }) = runs.pop()
+                && let Some(before) = runs.last_mut()
+            {
+                before.exceptions.push((start, leaf));
+            }
+            return;
+        }
+        _ => {}
+    }
+    runs.push(Run {
+        start,
+        leaf,
+        exceptions: Vec::new(),
+    });
 }
 
 /// A 32-bit comparison of a part of an argument.
@@ -201,16 +225,47 @@ impl Emitter {
         }
     }
 
-    fn search(&mut self, runs: &[(u32, Leaf)]) -> Label {
-        match runs {
-            [(_, Leaf::Answer(action))] => self.answer(*action),
-            [(_, Leaf::Checks(checks))] => self.checks(checks),
-            _ => {
-                let (below, above) = runs.split_at(runs.len() / 2);
-                let yes = self.search(above);
-                let no = self.search(below);
-                self.branch(AT_LEAST, above[0].0, yes, no)
-            }
+    fn runs(&mut self, arch: Arch, runs: &[Run]) -> Label {
+        let (last, before) = runs.split_last().expect("numbers without end have a last run");
+        let mut unknown = self.leaf(&last.leaf);
+        if arch == Arch::X86_64 {
+            // Beyond every known number, so that no known call pays for it.
+            let kill = self.answer(Action::KillProcess);
+            let x32 = self.branch(EQUAL, SKIPPED, unknown, kill);
+            unknown = self.branch(ANY_BIT, X32_BIT, x32, unknown);
+        }
+        let unknown = self.exceptions(last, unknown);
+        let below = self.search(before, last.start);
+        self.branch(AT_LEAST, last.start, unknown, below)
+    }
+
+    /// Splits where both halves hold as many numbers: the kernel asks for each of them once when it loads the program.
+    fn search(&mut self, runs: &[Run], end: u32) -> Label {
+        if let [run] = runs {
+            let otherwise = self.leaf(&run.leaf);
+            return self.exceptions(run, otherwise);
+        }
+        let middle = runs[0].start + (end - runs[0].start) / 2;
+        let split = runs
+            .partition_point(|run| run.start < middle)
+            .clamp(1, runs.len() - 1);
+        let (below, above) = runs.split_at(split);
+        let yes = self.search(above, end);
+        let no = self.search(below, above[0].start);
+        self.branch(AT_LEAST, above[0].start, yes, no)
+    }
+
+    fn exceptions(&mut self, run: &Run, otherwise: Label) -> Label {
+        run.exceptions.iter().fold(otherwise, |next, (number, leaf)| {
+            let holds = self.leaf(leaf);
+            self.branch(EQUAL, *number, holds, next)
+        })
+    }
+
+    fn leaf(&mut self, leaf: &Leaf) -> Label {
+        match leaf {
+            Leaf::Answer(action) => self.answer(*action),
+            Leaf::Checks(checks) => self.checks(checks),
         }
     }
 

@@ -8,24 +8,32 @@
 //! - [`Folder`]: a descriptor and the rules for opening beneath it.
 //! - [`scan`] lists it as a [`Listing`]; [`changes`] compares two; [`collect`] copies one out.
 //! - [`read_file`] and [`write_file`] move one file.
+//! - [`draft_changes`] reads what an overlay recorded, [`apply`] writes it into the host's folder, and
+//!   [`trust_class`] says which paths other tools on the host would obey.
 
+mod apply;
 mod beneath;
 mod changes;
 mod collect;
 mod content;
 mod cursor;
+mod draft;
 mod name;
 mod scan;
 mod single;
 #[cfg(test)]
 mod testing;
+mod trust;
 
+pub use apply::{Applied, ApplyError, ApplyOptions, apply};
 pub use beneath::Folder;
 pub use changes::changes;
 pub use collect::{CollectOptions, Collected, collect};
+pub use draft::{Action, DraftChange, DraftChanges, Stamp, draft_changes};
 pub use name::{display, parse};
 pub use scan::{Entry, Kind, Listing, scan};
 pub use single::{read_file, write_file};
+pub use trust::{TrustClass, trust_class};
 
 use rustix::io::Errno;
 

@@ -41,6 +41,15 @@ impl<'fd> Folder<'fd> {
         }
     }
 
+    /// Another folder under the same rules.
+    pub(super) fn of<'other>(&self, fd: BorrowedFd<'other>) -> Folder<'other> {
+        Folder {
+            fd,
+            unlock: self.unlock,
+            modern: self.modern,
+        }
+    }
+
     /// A descriptor of the folder itself, readable from its start.
     pub(super) fn open_root(&self) -> Result<OwnedFd, Errno> {
         // A guest may take all modes from the very root of its folder.

@@ -92,3 +92,34 @@ pub(super) fn read(fd: BorrowedFd<'_>, size: u64) -> Result<Vec<u8>, CopyError> 
     }
     Ok(data)
 }
+
+/// Whether two files of `size` bytes hold the same.
+pub(super) fn equal(one: BorrowedFd<'_>, other: BorrowedFd<'_>, size: u64) -> Result<bool, Errno> {
+    let (mut left, mut right) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut at = 0;
+    while at < size {
+        // Where both are holes there is nothing to compare.
+        let data = |fd| next_data(fd, at, size).map(|next| next.map_or(size, |(start, _)| start));
+        at = data(one)?.min(data(other)?);
+        let want = PIECE.min(usize::try_from(size - at).unwrap_or(PIECE));
+        if fill(one, &mut left[..want], at)? != want || fill(other, &mut right[..want], at)? != want {
+            return Ok(false);
+        }
+        if left[..want] != right[..want] {
+            return Ok(false);
+        }
+        at += want as u64;
+    }
+    Ok(true)
+}
+
+fn fill(fd: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match retry_on_intr(|| pread(fd, &mut buffer[filled..], at + filled as u64))? {
+            0 => break,
+            got => filled += got,
+        }
+    }
+    Ok(filled)
+}

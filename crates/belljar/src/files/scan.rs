@@ -56,6 +56,20 @@ impl Kind {
     pub(super) fn is_folder(&self) -> bool {
         matches!(self, Self::Folder { .. })
     }
+
+    /// The bits of a mode that say what it is.
+    pub(super) fn type_bits(&self) -> u32 {
+        let kind = match self {
+            Self::File => FileType::RegularFile,
+            Self::Folder { .. } => FileType::Directory,
+            Self::Link { .. } => FileType::Symlink,
+            Self::Pipe => FileType::Fifo,
+            Self::Socket => FileType::Socket,
+            Self::CharacterDevice { .. } => FileType::CharacterDevice,
+            Self::BlockDevice => FileType::BlockDevice,
+        };
+        kind.as_raw_mode()
+    }
 }
 
 /// One name in a folder.

@@ -48,3 +48,86 @@ pub(super) fn unnest(path: &Path) {
 pub(super) fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
+
+/// A host folder and what an overlay over it recorded.
+pub(super) struct Overlay {
+    _base: tempfile::TempDir,
+    pub(super) lower: std::path::PathBuf,
+    pub(super) upper: std::path::PathBuf,
+}
+
+impl Overlay {
+    /// Lets a shell script change `lower` through a real overlay in a user namespace, as a draft does.
+    /// Needs user namespaces and an overlayfs with `userxattr` (Linux 5.11).
+    pub(super) fn new(prepare: impl FnOnce(&Path), script: &str) -> Self {
+        let base = tempfile::tempdir().unwrap();
+        let [lower, upper, work, merged] =
+            ["lower", "upper", "work", "merged"].map(|name| base.path().join(name));
+        for folder in [&lower, &upper, &work, &merged] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        prepare(&lower);
+        let setup = format!(
+            "cd {base:?} && mount -t overlay draft -o userxattr,lowerdir=lower,upperdir=upper,workdir=work merged && \
+             cd merged && {script}",
+            base = base.path()
+        );
+        let output = std::process::Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-ec", &setup])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Self {
+            _base: base,
+            lower,
+            upper,
+        }
+    }
+
+    pub(super) fn draft(&self) -> super::DraftChanges {
+        use std::os::fd::AsFd;
+        let (upper, lower) = (open(&self.upper), open(&self.lower));
+        let (upper, lower) = (Folder::jar(upper.as_fd()), Folder::host(lower.as_fd()));
+        let draft = super::draft_changes(upper, lower, &Bounds::default()).unwrap();
+        let old = super::draft_changes(
+            upper.without_openat2(),
+            lower.without_openat2(),
+            &Bounds::default(),
+        )
+        .unwrap();
+        assert_eq!(draft, old, "the same without openat2");
+        draft
+    }
+
+    pub(super) fn apply(
+        &self,
+        draft: &super::DraftChanges,
+        options: &super::ApplyOptions,
+    ) -> Result<super::Applied, super::ApplyError> {
+        use std::os::fd::AsFd;
+        let (upper, lower) = (open(&self.upper), open(&self.lower));
+        super::apply(
+            Folder::jar(upper.as_fd()),
+            Folder::host(lower.as_fd()),
+            draft,
+            options,
+        )
+    }
+}
+
+/// Files with their own path as content; a path that ends in a slash is a folder.
+pub(super) fn plant(at: &Path, paths: &[&str]) {
+    for path in paths {
+        let full = at.join(path);
+        if path.ends_with('/') {
+            std::fs::create_dir_all(&full).unwrap();
+        } else {
+            std::fs::create_dir_all(full.parent().unwrap()).unwrap();
+            std::fs::write(&full, path).unwrap();
+        }
+    }
+}

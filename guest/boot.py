@@ -1,26 +1,27 @@
 """Runs one job as plain Python would, and tells the host on descriptor 3 how it ended.
 
-Started as `python boot.py KIND ORIGIN [ARGS...]`, KIND one of code, script, module, call. Every import here is paid by
-every run, so this file takes builtins only; report.py and call.py, beside it, load when they are needed.
+Started as `python boot.py KIND ORIGIN [ARGS...]`, KIND one of code, script, module, call. Every import and every line
+here is paid by every run, so this file takes builtins only; the files beside it load when they are needed.
 """
 
 import builtins
 import marshal
 import posix
 import sys
+from _imp import _fix_co_filename
 from _io import open_code
 
 # The job may replace any builtin; what is defined below keeps those that were here first.
 __builtins__ = dict(vars(builtins))
-
-CONTROL, RETURNED, RAISED, EXITED = 3, 1, 2, 3
 folder, _, suffix = __file__.rpartition("/boot")
 getpid, write, fstat, set_blocking = posix.getpid, posix.write, posix.fstat, posix.set_blocking
 pid, display, exc_info = getpid(), sys.__excepthook__, sys.exc_info
-ours, job = {id(globals()): globals()}, {}
+trace_of, ours, job = BaseException.__dict__["__traceback__"], {id(globals()): globals()}, {}
+# Given back when the job has used up its memory, so that a last frame can be sent.
+spare = [None] * 8192
 try:
-    posix.set_inheritable(CONTROL, False)
-    control = fstat(CONTROL)[1:3]
+    posix.set_inheritable(3, False)
+    control = fstat(3)[1:3]
 except OSError:
     control = None
 
@@ -30,55 +31,113 @@ def read(path):
         return file.read()
 
 
-def part(name):
-    """The function `name` of the file `name`, which is shipped in the same form as this one."""
+def part(name, *args):
+    """Calls the function `name` of the file `name`, which is shipped in the same form as this one."""
     path = f"{folder}/{name}{suffix}"
     data = read(path)
-    code = marshal.loads(data[16:]) if suffix == ".pyc" else compile(data, path, "exec", 0, True)
+    code = marshal.loads(data[16:]) if suffix == ".pyc" else compiled(data, path)
     scope = {"__name__": f"belljar.{name}", "__builtins__": __builtins__}
     ours[id(scope)] = scope
     exec(code, scope)
-    return scope[name]
+    return scope[name](*args)
+
+
+class Compiled(Exception):
+    pass
+
+
+def catch(frame, event, arg):
+    raise Compiled(frame.f_code)
+
+
+def compiled(source, file):
+    """As compile does, which makes 100 classes of syntax tree at its first call: a millisecond that exec saves."""
+    before = sys.gettrace()
+    sys.settrace(catch)
+    try:
+        exec(source, {})
+    except Compiled as found:
+        _fix_co_filename(code := found.args[0], file)
+        return code
+    except (SyntaxError, ValueError):
+        pass
+    finally:
+        sys.settrace(before)
+    # Again, for an error that names the file.
+    return compile(source, file, "exec", 0, True)
 
 
 def send(kind, header=b"", body=b""):
     # A forked child must not speak for the job, nor a frame land in a file that took over the descriptor.
     try:
-        if getpid() != pid or fstat(CONTROL)[1:3] != control:
+        if getpid() != pid or fstat(3)[1:3] != control:
             return
         sizes = len(header).to_bytes(4, "little") + len(body).to_bytes(8, "little")
         for data in b"%c\1\0\0%b%b" % (kind, sizes, header), body:
             rest = memoryview(data)
             while rest:
                 try:
-                    rest = rest[write(CONTROL, rest) :]
+                    rest = rest[write(3, rest) :]
                 except BlockingIOError:
-                    set_blocking(CONTROL, True)
+                    set_blocking(3, True)
     except OSError:
         pass
 
 
-def returned(value):
-    if type(value) is bytes:
-        send(RETURNED, b'{"encoding": "json"}', value)
+def start(kind, origin, args):
+    """Makes sys and `__main__` look as in plain Python. Gives what to call, and with what."""
+    sys.modules["__main__"] = module = type(sys)("__main__")
+    job["main"] = main = module.__dict__
+    main["__loader__"] = sys.modules["_frozen_importlib"].BuiltinImporter
+    if sys.version_info < (3, 14):
+        main["__annotations__"] = {}
+    main["__builtins__"] = builtins
+    flags = sys.orig_argv[: -len(sys.argv)]
+    sys.argv = [origin, *args]
+    sys.orig_argv = flags + sys.argv
+    # Under -P or -I our folder is not in front, and plain Python puts nothing there either.
+    path = [] if getattr(sys.flags, "safe_path", sys.flags.isolated) else sys.path
+    path[:1] = [""]
+    if kind == "call":
+        return part("call", read(f"{folder}/job"), read(f"{folder}/args.json"), job)
+    if kind != "code":
+        return part("script", kind, origin, path, job, compiled, read)
+    source, file = read(f"{folder}/job"), "<stdin>"
+    if origin == "-":
+        main["__file__"], main["__cached__"] = file, None
     else:
-        send(RETURNED)
+        # A coding cookie counts in a file, not in text.
+        source, file = source.decode(), "<string>"
+        sys.orig_argv.insert(len(flags) + 1, source)
+    job.update(file=file, source=source)
+    job["code"] = code = compiled(source, file)
+    if origin != "-" and sys.version_info >= (3, 13):
+        linecache = __import__("linecache")
+        linecache._register_code(code if hasattr(linecache, "_interactive_cache") else file, source, file)
+    return exec, (code, main)
 
 
-def raised(error):
-    """Reports what ended the job. The caller then raises it again, and the interpreter ends as it always does."""
-    trace = error.__traceback__
+def ended(error):
+    """Tells what ended the job. The caller then raises it again, and the interpreter ends as it always does."""
+    spare.clear()
+    trace = trace_of.__get__(error)
     while trace is not None and id(trace.tb_frame.f_globals) in ours:
         trace = trace.tb_next
-    error.__traceback__ = trace
+    trace_of.__set__(error, trace)
     if issubclass(type(error), SystemExit):
-        return send(EXITED, b'{"code": %d}' % exit_code(error))
+        try:
+            code = 0 if error.code is None else int.__add__(error.code, 0)
+        except BaseException:
+            code = 1
+        return send(3, b'{"code": %d}' % (code if -(1 << 31) <= code < 1 << 31 else -1))
     if getpid() == pid:
         try:
-            header = part("report")(error, job, display)
+            header = part("report", error, trace, job, display)
         except BaseException:
-            header = minimal(error)
-        send(RAISED, header)
+            # No memory or stack is left to tell more.
+            header = b'{"type_name": "%b", "message": "", "frames": [], "traceback": ""}'
+            header %= type(error).__name__.encode() if type(error).__module__ == "builtins" else b"BaseException"
+        send(2, header)
     if not (hook := getattr(sys, "excepthook", None)):
         hook = display
         sys.stderr.write("sys.excepthook is missing\n")
@@ -86,120 +145,24 @@ def raised(error):
     def show(kind, value, _):
         # The interpreter comes with a traceback that has our own frame in it.
         sys.excepthook = hook
-        sys.last_traceback = value.__traceback__ = trace
+        sys.last_traceback = trace
+        trace_of.__set__(value, trace)
         hook(kind, value, trace)
 
     sys.excepthook = show
 
 
-def exit_code(error):
-    try:
-        if error.code is None:
-            return 0
-        code = int.__add__(error.code, 0)
-        return code if -(1 << 31) <= code < 1 << 31 else -1
-    except BaseException:
-        return 1
+def returned(value):
+    # Only a call gives bytes.
+    send(1, *((b'{"encoding": "json"}', value) if type(value) is bytes else ()))
 
 
-def minimal(error):
-    """For when there is no memory or stack left to tell more."""
-    try:
-        name = type(error).__name__
-        name = name.encode() if name.isascii() and name.isidentifier() else b"BaseException"
-    except BaseException:
-        name = b"BaseException"
-    return b'{"type_name": "%b", "message": "", "line": null, "column": null, "frames": [], "traceback": ""}' % name
-
-
-def start(kind, origin, args):
-    """Makes sys and `__main__` look as in plain Python. Gives what to call, and with what."""
-    module = type(sys)("__main__")
-    main = job["main"] = module.__dict__
-    main["__loader__"] = sys.modules["_frozen_importlib"].BuiltinImporter
-    if sys.version_info < (3, 14):
-        main["__annotations__"] = {}
-    main["__builtins__"] = builtins
-    sys.modules["__main__"] = module
-    flags = sys.orig_argv[: -len(sys.argv)]
-    sys.argv = [origin, *args]
-    sys.orig_argv = flags + sys.argv
-    if kind == "script":
-        return script(origin, main)
-    if kind == "module":
-        sys.argv[0] = "-m"
-        sys.orig_argv.insert(len(flags), "-m")
-        return package(posix.getcwd(), origin, True)
-    source = read(f"{folder}/job")
-    put_path("")
-    if kind == "call":
-        return part("call"), (source, read(f"{folder}/args.json"), job)
-    if origin == "-":
-        main["__file__"], main["__cached__"] = "<stdin>", None
-        return compiled(source, "<stdin>", main)
-    # A coding cookie counts in a file, not in text.
-    source = source.decode()
-    sys.orig_argv.insert(len(flags) + 1, source)
-    run = compiled(source, "<string>", main)
-    if sys.version_info >= (3, 13):
-        linecache = __import__("linecache")
-        by_code = hasattr(linecache, "_interactive_cache")
-        linecache._register_code(job["code"] if by_code else "<string>", source, "<string>")
-    return run
-
-
-def script(origin, main):
-    path = origin if origin[:1] == "/" else f"{posix.getcwd()}/{origin}"
-    real = sys.modules["os"].path.realpath(path)
-    try:
-        source = read(path)
-    except IsADirectoryError:
-        return package(real, "__main__", False)
-    except OSError as error:
-        sys.stderr.write(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n")
-        raise SystemExit(2) from None
-    if b"PK\5\6" in source[-65557:]:
-        try:
-            sys.modules["zipimport"].zipimporter(real)
-            return package(real, "__main__", False)
-        except ImportError:
-            pass
-    put_path(real.rpartition("/")[0] or "/")
-    external = sys.modules["_frozen_importlib_external"]
-    main["__file__"], main["__cached__"] = path, None
-    if path.endswith(".pyc") and source[:4] == external.MAGIC_NUMBER:
-        main["__loader__"] = external.SourcelessFileLoader("__main__", path)
-        return exec, (marshal.loads(source[16:]), main)
-    main["__loader__"] = external.SourceFileLoader("__main__", path)
-    return compiled(source, path, main)
-
-
-def compiled(source, file, main):
-    job["file"], job["source"] = file, source
-    job["code"] = code = compile(source, file, "exec", 0, True)
-    return exec, (code, main)
-
-
-def package(first, name, alter_argv):
-    put_path(first)
-    return __import__("runpy")._run_module_as_main, (name, alter_argv)
-
-
-def put_path(first):
-    # Under -P or -I our folder is not in front, and plain Python puts nothing there either.
-    if not getattr(sys.flags, "safe_path", sys.flags.isolated):
-        sys.path[0] = first
-
-
-try:
+if sys.stdout is not None:
     sys.stdout.reconfigure(line_buffering=True)
-except AttributeError:
-    # No standard output at all.
-    pass
 try:
     run, run_args = start(sys.argv[1], sys.argv[2], sys.argv[3:])
     value = run(*run_args)
 except:  # noqa: E722 - the job may have replaced BaseException
-    raised(exc_info()[1])
+    ended(exc_info()[1])
     raise
 returned(value)

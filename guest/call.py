@@ -20,8 +20,13 @@ class Grammar:
 
 
 def call(source, arguments, job):
-    function = find(source.decode(), job)
-    given, _ = make_scanner(Grammar)(arguments.decode().strip(), 0)
+    """Gives what to call; it gives bytes."""
+    return perform, (source.decode(), arguments.decode().strip(), job)
+
+
+def perform(source, arguments, job):
+    function = find(source, job)
+    given, _ = make_scanner(Grammar)(arguments, 0)
     value = function(*given["args"], **given["kwargs"])
     if type(value).__name__ == "coroutine":
         from asyncio import run

@@ -14,12 +14,12 @@ BUILTIN_ERRORS = {id(item) for item in __builtins__.values() if isinstance(item,
 ESCAPES = {number: f"\\u{number:04x}" for number in range(32)} | {10: "\\n", 34: '\\"', 92: "\\\\"}
 
 
-def report(error, job, display):
+def report(error, trace, job, display):
     limit = sys.getrecursionlimit()
     if limit < 1000:
         sys.setrecursionlimit(1000)
     try:
-        fields = gather(error, job, display)
+        fields = gather(error, trace, job, display)
         header = dump(fields).encode()
         if len(header) <= HEADER:
             return header
@@ -31,9 +31,9 @@ def report(error, job, display):
         sys.setrecursionlimit(limit)
 
 
-def gather(error, job, display):
+def gather(error, trace, job, display):
     sources = Sources(job)
-    steps = points(error.__traceback__)
+    steps = points(trace)
     frames = [frame(*step, sources) for step in steps]
     line, column = place(error, frames, [sources.mine(code) for code, _, _ in steps])
     return {
@@ -43,7 +43,7 @@ def gather(error, job, display):
         "column": column,
         "frames": frames,
         "hint": None,
-        "traceback": cut(text(error, job, display, sources), TRACEBACK),
+        "traceback": cut(text(error, trace, job, display, sources), TRACEBACK),
         "names": guarded(nearest, error, default=[]),
         "errno": guarded(errno, error),
         "filename": guarded(filename, error),
@@ -134,8 +134,10 @@ def start_column(code, line, lasti, source):
 
 def place(error, frames, mine):
     """Line and column in the job's own code, or in what is nearest to it."""
-    if issubclass(type(error), SyntaxError) and type(error.lineno) is int:
-        return max(error.lineno, 0), error.offset if type(error.offset) is int and error.offset > 0 else None
+    if issubclass(type(error), SyntaxError):
+        line, column = guarded(lambda: (error.lineno, error.offset), default=(None, None))
+        if type(line) is int and line > 0:
+            return line, column if type(column) is int and column > 0 else None
     own = [item for item, is_mine in zip(frames, mine) if is_mine]
     own = own or [item for item in frames if not installed(item["file"])] or frames
     return (own[-1]["line"], own[-1]["column"]) if own else (None, None)
@@ -208,12 +210,12 @@ class Collector:
         pass
 
 
-def text(error, job, display, sources):
+def text(error, trace, job, display, sources):
     """The traceback as the interpreter prints it, by letting it print; from 3.13 on it shows a job's own lines."""
     real = getattr(sys, "stderr", None)
     collector = sys.stderr = Collector(real)
     try:
-        display(type(error), error, error.__traceback__)
+        display(type(error), error, trace)
     except MemoryError:
         raise
     except BaseException:
@@ -222,7 +224,7 @@ def text(error, job, display, sources):
         sys.stderr = real
     printed = "".join(collector.parts)
     file = job.get("file", "")
-    return with_source(printed, file, error, sources) if file[:1] == "<" else printed
+    return guarded(with_source, printed, file, error, sources, default=printed) if file[:1] == "<" else printed
 
 
 def with_source(printed, file, error, sources):

@@ -11,12 +11,13 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 GUEST = Path(__file__).resolve().parent.parent
-PARTS = ("boot", "report", "call")
+PARTS = ("boot", "script", "call", "report")
 KINDS = {1: "returned", 2: "raised", 3: "exited"}
 
 
@@ -85,16 +86,21 @@ def boot(
         )
         theirs.close()
         received = bytearray()
+        reader = threading.Thread(target=drain, args=(ours, received))
+        reader.start()
         try:
             stdout, stderr = process.communicate(stdin, timeout)
-            ours.settimeout(5)
-            while chunk := ours.recv(1 << 16):
-                received += chunk
         finally:
             process.kill()
-            process.wait()
+            process.communicate()
+            reader.join(10)
             ours.close()
         return Result(process.returncode, stdout.decode(), stderr.decode(), frames(bytes(received)))
+
+
+def drain(source: socket.socket, into: bytearray) -> None:
+    while chunk := source.recv(1 << 16):
+        into += chunk
 
 
 def plain(python: str, *args: str, stdin: bytes = b"", cwd: str | None = None) -> Result:

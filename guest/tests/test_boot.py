@@ -111,11 +111,23 @@ class EveryPython(unittest.TestCase):
         marked = b"\xef\xbb\xbfprint('\xc3\xa9')"
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "job.py")
-            for source in latin, marked, b"print('\xff')":
+            for source in latin, marked:
                 path.write_bytes(source)
                 for python in pythons():
                     with self.subTest(python=python, source=source):
                         self.same(boot(python, "script", str(path)), plain(python, str(path)))
+
+    def test_bytes_that_are_not_text(self):
+        # Plain Python words it otherwise, since it reads the file line by line.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "job.py")
+            for source in b"print('\xff')", b"# coding: nonsense\n":
+                path.write_bytes(source)
+                for python in pythons():
+                    with self.subTest(python=python, source=source):
+                        got = boot(python, "script", str(path))
+                        self.assertEqual((got.code, got.only.header["type_name"]), (1, "SyntaxError"))
+                        self.assertEqual(plain(python, str(path)).code, 1)
 
     def test_module_package_folder_and_zip(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -10,6 +10,7 @@ import posix
 import sys
 from _imp import _fix_co_filename
 from _io import open_code
+from _warnings import filters
 
 # The job may replace any builtin; what is defined below keeps those that were here first.
 __builtins__ = dict(vars(builtins))
@@ -46,16 +47,20 @@ class Compiled(Exception):
     pass
 
 
-def catch(frame, event, arg):
-    raise Compiled(frame.f_code)
-
-
 def compiled(source, file):
     """As compile does, which makes 100 classes of syntax tree at its first call: a millisecond that exec saves."""
-    before = sys.gettrace()
+    scope, before = {}, sys.gettrace()
+
+    def catch(frame, event, arg):
+        # A codec or an import may run too.
+        if frame.f_globals is scope:
+            raise Compiled(frame.f_code)
+
+    # What is wrong or dubious must name the file, so that goes through compile after all.
+    filters.insert(0, ("error", None, Warning, None, 0))
     sys.settrace(catch)
     try:
-        exec(source, {})
+        exec(source, scope)
     except Compiled as found:
         _fix_co_filename(code := found.args[0], file)
         return code
@@ -63,7 +68,7 @@ def compiled(source, file):
         pass
     finally:
         sys.settrace(before)
-    # Again, for an error that names the file.
+        del filters[0]
     return compile(source, file, "exec", 0, True)
 
 

@@ -57,6 +57,7 @@ JOBS = [
     ("last", "import atexit, sys\natexit.register(lambda: print(sys.last_traceback.tb_lineno, sys.last_value))\n\n1/0", "raised"),
     ("stdin", "import sys; print(sys.stdin.read())", "returned"),
     ("patched builtins", "import builtins\nfor n in 'BaseException type len issubclass id getattr'.split(): delattr(builtins, n)\nx", "raised"),
+    ("dubious", "import re\nprint('\\d', 1 is 1)\n", "returned"),
     ("dataclass", "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nprint(A(1))", "returned"),
     ("pickle", "import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A)", "returned"),
     ("unicode", "print('h\u00e9 \U0001f40d'); raise ValueError('\u00e9')", "raised"),
@@ -111,7 +112,8 @@ class EveryPython(unittest.TestCase):
         marked = b"\xef\xbb\xbfprint('\xc3\xa9')"
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "job.py")
-            for source in latin, marked:
+            western = b"# coding: cp1252\nprint(ascii('\x80'))"
+            for source in latin, marked, western:
                 path.write_bytes(source)
                 for python in pythons():
                     with self.subTest(python=python, source=source):

@@ -254,6 +254,19 @@ fn arguments_are_held_by_name() {
             &[libc::ADDR_NO_RANDOMIZE as u64 | high],
             EPERM,
         );
+        for (policy, expected) in [
+            (libc::SCHED_OTHER, ALLOW),
+            (libc::SCHED_IDLE, ALLOW),
+            (libc::SCHED_FIFO, EPERM),
+        ] {
+            says(&LOOSE, "sched_setscheduler", &[0, policy as u64 | high], expected);
+            says(
+                &LOOSE,
+                "sched_setscheduler",
+                &[0, policy as u64 | 0x4000_0000 | high],
+                expected,
+            );
+        }
         says(&TIGHT, "prlimit64", &[high], ALLOW);
         says(&LOOSE, "prlimit64", &[1 | high], EPERM);
         for (kind, expected) in [

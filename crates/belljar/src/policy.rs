@@ -1,10 +1,25 @@
 //! What the guest may see, use and reach. Pure data: it knows nothing of the host it will run on.
 
+mod builtin;
+mod check;
+mod document;
+mod environment;
+mod error;
+mod keys;
+mod paths;
+mod quantity;
+mod write;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use document::PolicyDocument;
+pub use error::{EnvProblem, PathProblem, PolicyError};
+pub use keys::{KEYS, Key, reference};
+pub use quantity::{format_duration, format_size, parse_duration, parse_size};
 
 /// Everything a guest is allowed. [`Policy::default`] is the policy of a bare `belljar run`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -157,6 +172,19 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// Every layer.
+    pub const ALL: [Self; 9] = [
+        Self::Namespaces,
+        Self::Root,
+        Self::Privileges,
+        Self::Seccomp,
+        Self::Landlock,
+        Self::Cgroup,
+        Self::Rlimits,
+        Self::Descriptors,
+        Self::Clock,
+    ];
+
     /// Its name, as in policies and outcomes.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,205 @@
+//! A policy as a TOML document: every key optional, nothing else allowed. It is read only when it is named: a checkout
+//! that is not trusted must not loosen its own jar.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{
+    EnvProblem, Layer, Mount, Network, Policy, PolicyError, Tier, Workdir, WorkdirMode, builtin, check,
+};
+
+/// No policy is larger.
+const LARGEST: u64 = 1 << 20;
+
+/// Every key of a policy, each optional. The command line makes one of its flags and lays it over the file's.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PolicyDocument {
+    /// See [`Policy::python`].
+    pub python: Option<String>,
+    /// See [`Policy::venv`].
+    pub venv: Option<PathBuf>,
+    /// See [`Policy::system`].
+    pub system: Option<bool>,
+    /// See [`Policy::network`].
+    pub network: Option<Network>,
+    /// See [`Policy::mounts`]; those of a document laid over this one are added.
+    pub mount: Vec<Mount>,
+    /// See [`Policy::workdir`].
+    pub workdir: Option<Workdir>,
+    /// Changes to the workdir are listed and dropped.
+    pub draft: Option<bool>,
+    /// Changes to the workdir are written after a clean exit.
+    pub apply: Option<bool>,
+    /// See [`Policy::env`]; `None` takes the value from the caller's environment.
+    pub env: BTreeMap<String, Option<String>>,
+    /// Wall time; `Some(None)` is no limit.
+    pub timeout: Option<Option<Duration>>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Processors.
+    pub cpus: Option<f64>,
+    /// Processor seconds; `Some(None)` is no limit.
+    pub cpu_seconds: Option<Option<f64>>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
+    /// Bytes on disk.
+    pub disk: Option<u64>,
+    /// Files and folders.
+    pub inodes: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Bytes of one file; `Some(None)` is no limit.
+    pub file_size: Option<Option<u64>>,
+    /// Bytes of output.
+    pub output: Option<u64>,
+    /// The least tier.
+    pub require: Option<Tier>,
+    /// Layers that must be enforced in full.
+    pub require_layers: Option<Vec<Layer>>,
+    /// Tables that `--profile NAME` lays over the rest.
+    pub profiles: BTreeMap<String, PolicyDocument>,
+}
+
+impl PolicyDocument {
+    /// Reads a document's text. `origin` is the file's name for messages; a `pyproject.toml` is read at `[tool.belljar]`.
+    pub fn parse(text: &str, origin: &Path) -> Result<Self, PolicyError> {
+        read::parse(text, origin)
+    }
+
+    /// Reads a document that was named.
+    pub fn read(path: &Path) -> Result<Self, PolicyError> {
+        let failed = |cause| PolicyError::Read {
+            file: path.to_path_buf(),
+            cause,
+        };
+        let file = File::open(path).map_err(failed)?;
+        let mut text = String::new();
+        let bytes = file.take(LARGEST + 1).read_to_string(&mut text).map_err(failed)?;
+        if bytes as u64 > LARGEST {
+            return Err(PolicyError::TooLarge {
+                file: path.to_path_buf(),
+            });
+        }
+        Self::parse(&text, path)
+    }
+
+    /// A profile that belljar brings along.
+    pub fn builtin(name: &str) -> Result<Self, PolicyError> {
+        Self::default().profile(name)
+    }
+
+    /// This document with one profile laid over it: its own `[profile.NAME]`, or else a built-in one.
+    pub fn profile(mut self, name: &str) -> Result<Self, PolicyError> {
+        let over = match self.profiles.remove(name) {
+            Some(profile) => profile,
+            None => match builtin::text(name) {
+                Some(text) => read::parse(text, Path::new(name))?,
+                None => {
+                    let known = builtin::names()
+                        .map(str::to_owned)
+                        .chain(self.profiles.into_keys());
+                    return Err(PolicyError::NoProfile {
+                        name: name.to_owned(),
+                        known: known.collect(),
+                    });
+                }
+            },
+        };
+        Ok(self.merge(over))
+    }
+
+    /// This document with another laid over it: a key there wins, mounts are added, variables are added by name.
+    pub fn merge(mut self, over: Self) -> Self {
+        self.mount.extend(over.mount);
+        self.env.extend(over.env);
+        self.profiles.extend(over.profiles);
+        Self {
+            python: over.python.or(self.python),
+            venv: over.venv.or(self.venv),
+            system: over.system.or(self.system),
+            network: over.network.or(self.network),
+            mount: self.mount,
+            workdir: over.workdir.or(self.workdir),
+            draft: over.draft.or(self.draft),
+            apply: over.apply.or(self.apply),
+            env: self.env,
+            timeout: over.timeout.or(self.timeout),
+            memory: over.memory.or(self.memory),
+            cpus: over.cpus.or(self.cpus),
+            cpu_seconds: over.cpu_seconds.or(self.cpu_seconds),
+            pids: over.pids.or(self.pids),
+            disk: over.disk.or(self.disk),
+            inodes: over.inodes.or(self.inodes),
+            open_files: over.open_files.or(self.open_files),
+            file_size: over.file_size.or(self.file_size),
+            output: over.output.or(self.output),
+            require: over.require.or(self.require),
+            require_layers: over.require_layers.or(self.require_layers),
+            profiles: self.profiles,
+        }
+    }
+
+    /// The policy that this document stands for, checked. Names without a value are taken from the environment.
+    pub fn resolve(self) -> Result<Policy, PolicyError> {
+        self.resolve_with(|name| std::env::var(name).ok())
+    }
+
+    /// As [`PolicyDocument::resolve`], with the caller's environment given.
+    pub fn resolve_with(self, caller: impl Fn(&str) -> Option<String>) -> Result<Policy, PolicyError> {
+        let mut policy = Policy::default();
+        policy.python = self.python;
+        policy.venv = self.venv;
+        policy.system = self.system.unwrap_or(policy.system);
+        policy.network = self.network.unwrap_or(policy.network);
+        policy.mounts = self.mount;
+        policy.workdir = workdir(self.workdir, self.draft, self.apply)?;
+        for (name, value) in self.env {
+            // The name is checked first: PATH is refused because it is PATH, not because of what it holds here.
+            check::variable_name(&name)?;
+            let value = value.or_else(|| caller(&name)).ok_or_else(|| PolicyError::Env {
+                name: name.clone(),
+                problem: EnvProblem::Unset,
+            })?;
+            policy.env.insert(name, value);
+        }
+        let limits = &mut policy.limits;
+        limits.timeout = self.timeout.unwrap_or(limits.timeout);
+        limits.memory = self.memory.unwrap_or(limits.memory);
+        limits.cpus = self.cpus.unwrap_or(limits.cpus);
+        limits.cpu_seconds = self.cpu_seconds.unwrap_or(limits.cpu_seconds);
+        limits.pids = self.pids.unwrap_or(limits.pids);
+        limits.disk = self.disk.unwrap_or(limits.disk);
+        limits.inodes = self.inodes.unwrap_or(limits.inodes);
+        limits.open_files = self.open_files.unwrap_or(limits.open_files);
+        limits.file_size = self.file_size.unwrap_or(limits.file_size);
+        limits.output = self.output.unwrap_or(limits.output);
+        policy.require.tier = self.require.unwrap_or(policy.require.tier);
+        policy.require.layers = self.require_layers.unwrap_or_default();
+        policy.check()?;
+        Ok(policy)
+    }
+}
+
+/// Lays `draft` and `apply` over the workdir's own mode; without a workdir they would be promises about nothing.
+fn workdir(
+    workdir: Option<Workdir>,
+    draft: Option<bool>,
+    apply: Option<bool>,
+) -> Result<Option<Workdir>, PolicyError> {
+    let (key, mode) = match (draft, apply) {
+        (_, Some(true)) => ("apply", WorkdirMode::Apply),
+        (Some(true), _) => ("draft", WorkdirMode::Draft),
+        _ => return Ok(workdir),
+    };
+    match workdir {
+        Some(workdir) => Ok(Some(Workdir { mode, ..workdir })),
+        None => Err(PolicyError::NoWorkdir { key }),
+    }
+}

@@ -1,0 +1,321 @@
+//! Mounts and workdirs: how they are written, and where in the jar they may be.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Access, Mount, PathProblem, PolicyError, Workdir, WorkdirMode};
+
+/// Where a workdir is unless told.
+pub(super) const JAR: &str = "/jar";
+
+/// Trees of the jar that are belljar's: neither they nor anything in them can be a target.
+const TREES: [&str; 12] = [
+    "/proc",
+    "/sys",
+    "/dev",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/run/belljar",
+    "/script",
+];
+/// Single places that are belljar's: things may lie below, but not there.
+const PLACES: [&str; 14] = [
+    "/jar",
+    "/tmp",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/shadow",
+    "/etc/hosts",
+    "/etc/hostname",
+    "/etc/resolv.conf",
+    "/etc/machine-id",
+    "/etc/nsswitch.conf",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/ssl",
+    "/etc/fonts",
+];
+/// Trees of the host that show the whole of it.
+const HOST_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+impl Mount {
+    /// Reads `SRC[:DST][:ro|rw]`. A relative source starts from `base`, or is refused where there is none.
+    pub fn parse(text: &str, base: Option<&Path>) -> Result<Self, PolicyError> {
+        let (paths, access) = match text.rsplit_once(':') {
+            Some((paths, "ro")) => (paths, Access::ReadOnly),
+            Some((paths, "rw")) => (paths, Access::ReadWrite),
+            _ => (text, Access::ReadOnly),
+        };
+        let (source, target) = pair("mount", paths)?;
+        let source = absolute("mount", source, base)?;
+        let target = target.map_or_else(|| source.clone(), PathBuf::from);
+        Ok(Self {
+            source,
+            target,
+            access,
+        })
+    }
+
+    /// Refuses what no host could mount, without looking at the host.
+    pub(super) fn check_words(&self) -> Result<(), PolicyError> {
+        source("mount", &self.source)?;
+        target("mount", &self.target, false)
+    }
+}
+
+impl Workdir {
+    /// Reads `DIR[:DST]`. A relative folder starts from `base`, or is refused where there is none.
+    pub fn parse(text: &str, base: Option<&Path>) -> Result<Self, PolicyError> {
+        let (folder, target) = pair("workdir", text)?;
+        let source = absolute("workdir", folder, base)?;
+        let target = PathBuf::from(target.unwrap_or(JAR));
+        Ok(Self {
+            source,
+            target,
+            mode: WorkdirMode::Write,
+        })
+    }
+
+    /// Refuses what no host could mount, without looking at the host.
+    pub(super) fn check_words(&self) -> Result<(), PolicyError> {
+        source("workdir", &self.source)?;
+        target("workdir", &self.target, true)
+    }
+}
+
+/// Refuses mounts and a workdir that are not there on the host, or lie on top of each other in the jar.
+pub(super) fn check(mounts: &[Mount], workdir: Option<&Workdir>) -> Result<(), PolicyError> {
+    let mut targets: Vec<&Path> = Vec::new();
+    for mount in mounts {
+        mount.check_words()?;
+        on_host("mount", &mount.source)?;
+        targets.push(&mount.target);
+    }
+    if let Some(workdir) = workdir {
+        workdir.check_words()?;
+        if !on_host("workdir", &workdir.source)?.is_dir() {
+            return Err(wrong("workdir", &workdir.source, PathProblem::NotFolder));
+        }
+        targets.push(&workdir.target);
+    }
+    targets.sort_unstable();
+    match targets.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(wrong("mount", pair[0], PathProblem::Twice)),
+        None => Ok(()),
+    }
+}
+
+/// An absolute path, as a document must write it.
+pub(super) fn absolute(key: &'static str, path: &str, base: Option<&Path>) -> Result<PathBuf, PolicyError> {
+    let path = match base {
+        Some(base) if !path.is_empty() => base.join(path),
+        _ => PathBuf::from(path),
+    };
+    whole(key, &path).map(|()| path)
+}
+
+fn wrong(key: &'static str, path: &Path, problem: PathProblem) -> PolicyError {
+    PolicyError::Path {
+        key,
+        path: path.to_path_buf(),
+        problem,
+    }
+}
+
+/// Splits `A[:B]`.
+fn pair<'a>(key: &'static str, text: &'a str) -> Result<(&'a str, Option<&'a str>), PolicyError> {
+    match text.split_once(':') {
+        Some((_, target)) if target.contains(':') => Err(wrong(key, Path::new(text), PathProblem::Colons)),
+        Some((source, target)) => Ok((source, Some(target))),
+        None => Ok((text, None)),
+    }
+}
+
+/// Refuses a path that is relative, empty or not fit to be shown.
+pub(super) fn whole(key: &'static str, path: &Path) -> Result<(), PolicyError> {
+    if path.as_os_str().is_empty() || path.as_os_str().as_bytes().iter().any(u8::is_ascii_control) {
+        return Err(wrong(key, path, PathProblem::Name));
+    }
+    if !path.is_absolute() {
+        return Err(wrong(key, path, PathProblem::Relative));
+    }
+    Ok(())
+}
+
+fn source(key: &'static str, path: &Path) -> Result<(), PolicyError> {
+    whole(key, path)?;
+    if shows_host(path) {
+        Err(wrong(key, path, PathProblem::HostTree))
+    } else {
+        Ok(())
+    }
+}
+
+fn shows_host(path: &Path) -> bool {
+    path.parent().is_none() || HOST_TREES.iter().any(|tree| path.starts_with(tree))
+}
+
+/// Looks at a source on the host, at the end that links and `..` lead to: a link to /proc shows the same as /proc.
+fn on_host(key: &'static str, path: &Path) -> Result<PathBuf, PolicyError> {
+    let real = path
+        .canonicalize()
+        .map_err(|_| wrong(key, path, PathProblem::Missing))?;
+    if shows_host(&real) {
+        Err(wrong(key, path, PathProblem::HostTree))
+    } else {
+        Ok(real)
+    }
+}
+
+fn target(key: &'static str, path: &Path, workdir: bool) -> Result<(), PolicyError> {
+    whole(key, path)?;
+    if path.components().any(|part| part == Component::ParentDir) {
+        return Err(wrong(key, path, PathProblem::Dots));
+    }
+    if workdir && path == Path::new(JAR) {
+        return Ok(());
+    }
+    // On top of a place, or of a folder that a place lies in.
+    let covers = |place: &&str| Path::new(place).starts_with(path);
+    if TREES.iter().any(|tree| path.starts_with(tree)) || TREES.iter().chain(&PLACES).any(covers) {
+        return Err(wrong(key, path, PathProblem::Reserved));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(result: Result<(), PolicyError>) -> Option<PathProblem> {
+        match result {
+            Ok(()) => None,
+            Err(PolicyError::Path { problem, .. }) => Some(problem),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn mount(text: &str) -> Option<PathProblem> {
+        problem(Mount::parse(text, None).and_then(|mount| mount.check_words()))
+    }
+
+    #[test]
+    fn mounts_are_read() {
+        let parse = |text| Mount::parse(text, Some(Path::new("/base"))).unwrap();
+        let expected = |source: &str, target: &str, access| Mount {
+            source: source.into(),
+            target: target.into(),
+            access,
+        };
+        assert_eq!(parse("/data"), expected("/data", "/data", Access::ReadOnly));
+        assert_eq!(parse("/data:rw"), expected("/data", "/data", Access::ReadWrite));
+        assert_eq!(parse("/a:/b"), expected("/a", "/b", Access::ReadOnly));
+        assert_eq!(parse("/a:/b:rw"), expected("/a", "/b", Access::ReadWrite));
+        assert_eq!(parse("a:/b:ro"), expected("/base/a", "/b", Access::ReadOnly));
+        let workdir = Workdir::parse("work:/w", Some(Path::new("/base"))).unwrap();
+        assert_eq!(
+            (workdir.source, workdir.target),
+            ("/base/work".into(), "/w".into())
+        );
+        assert_eq!(Workdir::parse("/work", None).unwrap().target, Path::new("/jar"));
+    }
+
+    #[test]
+    fn targets_that_are_belljars_own_are_refused() {
+        for target in [
+            "/",
+            "/proc",
+            "/proc/x",
+            "/dev/shm",
+            "/run/belljar/x",
+            "/run",
+            "/script",
+            "/usr",
+            "/usr/share/x",
+            "/etc",
+            "/etc/passwd",
+            "/jar",
+            "/tmp",
+            "/lib64",
+            "//proc",
+            "/./dev",
+        ] {
+            assert_eq!(
+                mount(&format!("/var:{target}")),
+                Some(PathProblem::Reserved),
+                "{target}"
+            );
+        }
+        for target in [
+            "/data",
+            "/jar/data",
+            "/tmp/data",
+            "/etc/app",
+            "/procedures",
+            "/run/app",
+            "/home/me",
+        ] {
+            assert_eq!(mount(&format!("/var:{target}")), None, "{target}");
+        }
+        assert_eq!(mount("/var:/data/../proc"), Some(PathProblem::Dots));
+        assert_eq!(mount("/var:data"), Some(PathProblem::Relative));
+        assert_eq!(mount("/var:"), Some(PathProblem::Name));
+    }
+
+    #[test]
+    fn sources_are_whole_paths_of_something_particular() {
+        assert_eq!(mount("data:/data"), Some(PathProblem::Relative));
+        assert_eq!(mount(""), Some(PathProblem::Name));
+        assert_eq!(mount("/a\u{1b}b"), Some(PathProblem::Name));
+        assert_eq!(mount("/a:/b:/c"), Some(PathProblem::Colons));
+        for source in ["/", "/proc", "/sys/kernel", "/dev", "/proc/self/root"] {
+            assert_eq!(
+                mount(&format!("{source}:/data")),
+                Some(PathProblem::HostTree),
+                "{source}"
+            );
+        }
+        let roundabout = Mount::parse("/var/..:/data", None).unwrap();
+        assert_eq!(problem(check(&[roundabout], None)), Some(PathProblem::HostTree));
+    }
+
+    #[test]
+    fn host_and_overlap_are_checked_at_the_end() {
+        let one = |source: &str, target: &str| Mount {
+            source: source.into(),
+            target: target.into(),
+            access: Access::ReadOnly,
+        };
+        assert_eq!(
+            problem(check(&[one("/var", "/a"), one("/etc", "/b")], None)),
+            None
+        );
+        assert_eq!(
+            problem(check(&[one("/var", "/a"), one("/etc", "/a/")], None)),
+            Some(PathProblem::Twice)
+        );
+        assert_eq!(
+            problem(check(&[one("/no/such/thing", "/a")], None)),
+            Some(PathProblem::Missing)
+        );
+        let workdir = |source: &str, target: &str| Workdir {
+            source: source.into(),
+            target: target.into(),
+            mode: WorkdirMode::Write,
+        };
+        assert_eq!(problem(check(&[], Some(&workdir("/var", "/jar")))), None);
+        assert_eq!(
+            problem(check(&[], Some(&workdir("/etc/passwd", "/jar")))),
+            Some(PathProblem::NotFolder)
+        );
+        assert_eq!(
+            problem(check(&[one("/var", "/w")], Some(&workdir("/var", "/w")))),
+            Some(PathProblem::Twice)
+        );
+    }
+}

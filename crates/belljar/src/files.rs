@@ -33,7 +33,7 @@ pub use draft::{Action, DraftChange, DraftChanges, Stamp, draft_changes};
 pub use name::{display, parse};
 pub use scan::{Entry, Kind, Listing, scan};
 pub use single::{read_file, write_file};
-pub use trust::{TrustClass, trust_class};
+pub use trust::{TrustClass, trust_class, trusted_paths};
 
 use rustix::io::Errno;
 

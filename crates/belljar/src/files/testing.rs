@@ -131,3 +131,37 @@ pub(super) fn plant(at: &Path, paths: &[&str]) {
         }
     }
 }
+
+/// The working folder of a real jar: a tmpfs that a user namespace owns, filled by a shell script, whose processes
+/// and mount namespace are gone. As root the guest is another user, as in a jar.
+pub(super) fn jar(script: &str) -> OwnedFd {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let enter = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"];
+    let root = rustix::process::geteuid().is_root();
+    let guest = ["setpriv", "--reuid", "4321", "--regid", "1234", "--clear-groups"];
+    let line: Vec<&str> = if root {
+        guest.into_iter().chain(enter).collect()
+    } else {
+        enter.to_vec()
+    };
+    // /tmp is hidden by the jar's own file system, so nothing of the host is touched.
+    let script =
+        format!("mount -t tmpfs jar /tmp && cd /tmp && {{ {script} ; }} >&2 && echo ready && read end");
+    let mut child = Command::new(line[0])
+        .args(&line[1..])
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut ready)
+        .unwrap();
+    assert_eq!(ready, "ready\n", "the script failed");
+    let fd = open(Path::new(&format!("/proc/{}/cwd", child.id())));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fd
+}

@@ -1,5 +1,9 @@
 //! Paths that tools on the host obey: what a guest plants there runs later, outside any jar.
 
+use std::collections::BTreeMap;
+
+use crate::outcome::Changes;
+
 /// How far a host's tools trust a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustClass {
@@ -178,9 +182,31 @@ pub fn trust_class(path: &[u8]) -> TrustClass {
         .map_or(Plain, |(_, class)| *class)
 }
 
+/// The created and modified paths that tools on the host act on, and how: for a folder that a run wrote to directly.
+pub fn trusted_paths(changes: &Changes) -> BTreeMap<String, String> {
+    let paths = changes.created.iter().chain(&changes.modified);
+    let reasons = paths.filter_map(|path| match trust_class(&super::parse(path)?) {
+        Plain => None,
+        Notable(reason) | Protected(reason) => Some((path.clone(), reason.to_owned())),
+    });
+    reasons.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_direct_run_is_told_which_paths_to_look_at() {
+        let created = vec!["a.py".to_owned(), "x\\ny/.git/config".to_owned()];
+        let changes = Changes {
+            created,
+            modified: vec!["Makefile".into()],
+            ..Changes::default()
+        };
+        let told = trusted_paths(&changes);
+        assert_eq!(told.keys().collect::<Vec<_>>(), ["Makefile", "x\\ny/.git/config"]);
+    }
 
     fn word(path: &str) -> &'static str {
         match trust_class(path.as_bytes()) {

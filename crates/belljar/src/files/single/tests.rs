@@ -1,7 +1,8 @@
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use super::super::testing::{descriptors, nest, open, unnest};
+use super::super::testing::{descriptors, jar, nest, open, paths, unnest};
+use super::super::{Bounds, scan};
 use super::*;
 
 #[test]
@@ -169,4 +170,36 @@ fn descriptors_are_given_back() {
     }
     // Other tests of this process open some meanwhile, never thousands.
     assert!(descriptors() < before + 1_000);
+}
+
+/// In a tmpfs that a user namespace owns, host root may create nothing under its own id.
+#[test]
+fn a_jar_is_written_and_read_through_its_descriptor() {
+    let fd = jar("mkdir d && echo left > d/f && chmod 000 d/f d . && ln -s /etc/passwd link");
+    let folder = Folder::jar(fd.as_fd());
+    assert_eq!(read_file(folder, Path::new("d/f"), 99).unwrap(), b"left\n");
+    let root = rustix::process::geteuid().is_root();
+    let ids = root.then_some((4321, 1234));
+    if root {
+        let denied = write_file(folder, Path::new("in/data"), b"x", 0o644, None);
+        assert!(
+            matches!(
+                denied,
+                Err(FilesError::System {
+                    cause: Errno::OVERFLOW,
+                    ..
+                })
+            ),
+            "{denied:?}"
+        );
+    }
+    write_file(folder, Path::new("in/data"), b"x", 0o644, ids).unwrap();
+    assert_eq!(read_file(folder, Path::new("in/data"), 99).unwrap(), b"x");
+    assert!(matches!(
+        read_file(folder, Path::new("link"), 99),
+        Err(FilesError::NotAFile { .. })
+    ));
+    let listing = scan(folder, &Bounds::default()).unwrap();
+    assert_eq!(paths(&listing), ["d", "d/f", "in", "in/data", "link"]);
+    assert!(listing.skipped.is_empty());
 }

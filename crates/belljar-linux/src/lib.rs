@@ -23,6 +23,7 @@ pub mod network;
 pub mod privileges;
 pub mod probe;
 pub mod process;
+pub mod rlimits;
 pub mod seccomp;
 pub mod signals;
 pub mod userns;

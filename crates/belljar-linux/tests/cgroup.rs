@@ -169,8 +169,9 @@ fn cpu_limit_throttles() {
         group.remove().unwrap();
         stats.throttled_usec.unwrap()
     };
-    let held = run(0.2);
-    assert!(held > 100_000, "{held}");
+    // So little that the limit is reached on a busy machine too.
+    let held = run(0.05);
+    assert!(held > 50_000, "{held}");
     assert_eq!(run(8.0), 0);
 }
 
@@ -340,9 +341,8 @@ fn a_taken_name_removes_only_what_was_made() {
     std::fs::remove_dir(cpu.join(&name)).unwrap();
 }
 
-#[test]
-fn v2_groups_are_entered_killed_and_removed() {
-    // A hybrid host has an empty version 2 tree: no limits to be had, but entering and cgroup.kill are real.
+/// A group in the version 2 tree. A hybrid host has an empty one: no limits to be had, but all else is real.
+fn v2() -> Option<Group> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let base = mounts
         .lines()
@@ -352,7 +352,7 @@ fn v2_groups_are_entered_killed_and_removed() {
     else {
         assert!(std::env::var_os("CI").is_none(), "needs a writable cgroup2");
         eprintln!("SKIPPED: needs a writable cgroup2");
-        return;
+        return None;
     };
     let hierarchy = Hierarchy::V2 {
         base: base.into(),
@@ -368,6 +368,12 @@ fn v2_groups_are_entered_killed_and_removed() {
     )
     .unwrap();
     assert!(!group.enforced().pids);
+    Some(group)
+}
+
+#[test]
+fn v2_groups_are_entered_killed_and_removed() {
+    let Some(group) = v2() else { return };
     let mut child = waiting("while :; do sh -c :; done");
     group.enter(child.id()).unwrap();
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
@@ -378,6 +384,39 @@ fn v2_groups_are_entered_killed_and_removed() {
     let made = paths(&group);
     group.remove().unwrap();
     assert!(!made[0].exists());
+}
+
+#[test]
+fn v2_children_are_born_in_the_group() {
+    let Some(group) = v2() else { return };
+    let args = libc::clone_args {
+        // libc's constant is 32 bits wide and so 0.
+        flags: 0x2_0000_0000,
+        exit_signal: libc::SIGCHLD as u64,
+        cgroup: group.clone_fd().unwrap().as_raw_fd() as u64,
+        // SAFETY: every field is a number for which 0 means "not used".
+        ..unsafe { std::mem::zeroed() }
+    };
+    // SAFETY: without CLONE_VM this is a fork; `args` is a live clone_args of the size given.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) };
+    if pid == 0 {
+        // SAFETY: alarm takes a number; its signal ends the child if this test fails before it kills it.
+        unsafe { libc::alarm(10) };
+        loop {
+            // SAFETY: pause takes nothing; the child does nothing else until it is killed.
+            unsafe { libc::pause() };
+        }
+    }
+    assert!(pid > 0, "{}", std::io::Error::last_os_error());
+    let procs = std::fs::read_to_string(paths(&group)[0].join("cgroup.procs")).unwrap();
+    assert_eq!(procs.trim(), pid.to_string());
+    group.kill().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid as i32);
+    let (_, status) = rustix::process::waitpid(pid, rustix::process::WaitOptions::empty())
+        .unwrap()
+        .unwrap();
+    assert_eq!(status.terminating_signal(), Some(libc::SIGKILL));
+    group.remove().unwrap();
 }
 
 #[test]

@@ -17,6 +17,8 @@ use std::fmt;
 pub use bpf::Instruction;
 pub use install::install;
 
+use serde::{Deserialize, Serialize};
+
 use emit::{Leaf, SKIPPED, X32_BIT};
 use table::{Case, Rule};
 
@@ -59,7 +61,8 @@ impl Arch {
 }
 
 /// The socket families that a guest may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Families {
     /// AF_UNIX alone.
     #[default]
@@ -69,7 +72,7 @@ pub enum Families {
 }
 
 /// What differs between jars. The default is the tightest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Options {
     /// Socket families.
     pub families: Families,

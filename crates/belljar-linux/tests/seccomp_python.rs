@@ -115,6 +115,21 @@ libc.unshare(0x10000000); print(ctypes.get_errno())";
 }
 
 #[test]
+fn the_filter_stays_through_threads_forks_and_exec() {
+    let code = "import subprocess, sys, threading, os
+mode = lambda: print(next(l.split()[1] for l in open('/proc/thread-self/status') if l.startswith('Seccomp:')), end=' ', flush=True)
+mode(); thread = threading.Thread(target=mode); thread.start(); thread.join()
+if os.fork() == 0:
+    if os.fork() == 0: mode(); os._exit(0)
+    os.wait(); os._exit(0)
+os.wait()
+subprocess.run(['sh', '-c', 'grep Seccomp: /proc/self/status'])";
+    prints(Options::default(), code, "2 2 2 Seccomp:\t2");
+    let free = Command::new("python3").args(["-c", code]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&free.stdout).trim(), "0 0 0 Seccomp:\t0");
+}
+
+#[test]
 fn a_terminal_of_its_own_works() {
     let code = "import pty, os, termios, tty
 main, side = pty.openpty(); tty.setraw(side); os.write(main, b'ok'); print(os.read(side, 2).decode())";

@@ -95,27 +95,50 @@ pub fn run(program: &[Instruction], data: &Data, mut visit: impl FnMut(usize)) -
 /// Writes a program down, one instruction a line with absolute targets. `name` turns a call number into its name.
 pub fn disassemble(program: &[Instruction], name: impl Fn(u32) -> Option<&'static str>) -> String {
     let mut out = String::new();
+    let holds_number = holds_number(program);
     for (at, instruction) in program.iter().enumerate() {
         let Instruction { code, jt, jf, k } = *instruction;
         let target = |skip: u32| at + 1 + skip as usize;
         let (yes, no) = (target(u32::from(jt)), target(u32::from(jf)));
+        let call = if k < 1024 {
+            name(k).unwrap_or("(unknown)")
+        } else {
+            "(beyond all)"
+        };
         let _ = match code {
             LOAD => writeln!(out, "{at:4}  load {}", Word(k)),
             AND => writeln!(out, "{at:4}  and  {k:#x}"),
             JUMP => writeln!(out, "{at:4}  jump {}", target(k)),
+            EQUAL if holds_number[at] => writeln!(out, "{at:4}  == {k} ? {yes} : {no}    {call}"),
             EQUAL => writeln!(out, "{at:4}  == {k:#x} ? {yes} : {no}"),
-            // Only the search over numbers uses this comparison, so its operand is one.
-            AT_LEAST => writeln!(
-                out,
-                "{at:4}  >= {k} ? {yes} : {no}    {}",
-                name(k).unwrap_or("(unknown)")
-            ),
+            AT_LEAST => writeln!(out, "{at:4}  >= {k} ? {yes} : {no}    {call}"),
             ANY_BIT => writeln!(out, "{at:4}  &  {k:#x} ? {yes} : {no}"),
             RETURN => writeln!(out, "{at:4}  {}", Answer(k)),
             _ => writeln!(out, "{at:4}  ?? {code:#x} {jt} {jf} {k:#x}"),
         };
     }
     out
+}
+
+/// For each instruction whether it finds the call number loaded. Jumps only go forward, so one pass is enough.
+fn holds_number(program: &[Instruction]) -> Vec<bool> {
+    let mut holds = vec![false; program.len()];
+    for (at, instruction) in program.iter().enumerate() {
+        let Instruction { code, jt, jf, k } = *instruction;
+        let (skips, after) = match code {
+            RETURN => continue,
+            LOAD => ([0, 0], k == 0),
+            AND => ([0, 0], false),
+            JUMP => ([k as usize; 2], holds[at]),
+            _ => ([usize::from(jt), usize::from(jf)], holds[at]),
+        };
+        for skip in skips {
+            if let Some(next) = holds.get_mut(at + 1 + skip) {
+                *next |= after;
+            }
+        }
+    }
+    holds
 }
 
 struct Word(u32);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -13,8 +13,10 @@ use rustix::net::{
 const MAX_PASSED: usize = 8;
 
 /// Makes the descriptor table of this process exactly `table` (at 0, 1, 2 … in order), with close-on-exec off,
-/// plus `kept` above it, with close-on-exec on; everything else is closed. Returns where `kept` are now.
-pub fn set_table(table: &[RawFd], kept: &[RawFd]) -> io::Result<Vec<RawFd>> {
+/// plus `kept` above it, with close-on-exec on; everything else is closed. Returns `kept` at their new numbers.
+///
+/// Every descriptor value that the caller holds is stale afterwards: for a copied process that is about to exec.
+pub fn set_table(table: &[RawFd], kept: &[RawFd]) -> io::Result<Vec<OwnedFd>> {
     // Everything is first moved above the wanted numbers, so that no wanted number is overwritten before it is used.
     let floor = (table.len() + kept.len() + 3) as RawFd;
     let lift = |fd: &RawFd| {
@@ -44,7 +46,8 @@ pub fn set_table(table: &[RawFd], kept: &[RawFd]) -> io::Result<Vec<RawFd>> {
     let mut places = Vec::with_capacity(kept.len());
     for fd in kept {
         place(fd, next, libc::O_CLOEXEC)?;
-        places.push(next);
+        // SAFETY: dup3 has just made this number, and nobody else knows of it.
+        places.push(unsafe { OwnedFd::from_raw_fd(next) });
         next += 1;
     }
     close_from(next as u32)?;
@@ -131,4 +134,14 @@ pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, V
 /// The numbers of some descriptors.
 pub fn numbers(fds: &[BorrowedFd<'_>]) -> Vec<RawFd> {
     fds.iter().map(AsRawFd::as_raw_fd).collect()
+}
+
+/// Closes one number in a copied process, where its owner is the process that was copied.
+pub fn close(fd: RawFd) -> io::Result<()> {
+    // SAFETY: closing a number that is not open is an error, not undefined.
+    if unsafe { libc::close(fd) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }

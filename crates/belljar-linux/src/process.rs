@@ -274,3 +274,13 @@ pub fn processors() -> io::Result<Vec<usize>> {
 pub fn number(fd: BorrowedFd<'_>) -> i32 {
     fd.as_raw_fd()
 }
+
+/// Gives this process a view of the cgroup tree that starts at its own group.
+pub fn unshare_cgroup() -> io::Result<()> {
+    // SAFETY: a new cgroup namespace changes no memory or descriptor of this process.
+    if unsafe { libc::unshare(libc::CLONE_NEWCGROUP) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}

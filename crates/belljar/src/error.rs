@@ -27,6 +27,12 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// What the guest left could not be read, collected or applied.
+    #[error(transparent)]
+    Files(#[from] crate::files::FilesError),
+    /// A draft could not be applied.
+    #[error(transparent)]
+    Apply(#[from] crate::files::ApplyError),
     /// A process of ours ended before its work was done.
     #[error("the {process} ended unexpectedly ({how})")]
     Lost {

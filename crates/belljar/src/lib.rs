@@ -12,12 +12,16 @@
 mod error;
 pub mod files;
 pub mod host;
+mod jar;
 pub mod job;
 pub mod outcome;
 pub mod plan;
 pub mod policy;
 pub mod pyerror;
 pub mod python;
+mod runtime;
+pub mod warden;
+pub mod wire;
 
 pub use error::Error;
 pub use host::Host;

@@ -99,6 +99,12 @@ pub struct Changes {
     pub deleted: Vec<String>,
     /// What could not be read or was left out, with the reason.
     pub skipped: BTreeMap<String, String>,
+    /// Changed paths that tools on the host act on, and how.
+    #[serde(default)]
+    pub notable: BTreeMap<String, String>,
+    /// Whether a draft was written to the caller's folder.
+    #[serde(default)]
+    pub applied: bool,
     /// Whether the lists stop at a bound.
     pub truncated: bool,
 }

@@ -123,6 +123,7 @@ impl DraftChanges {
             deleted: list(Action::Delete),
             skipped: self.skipped.clone(),
             truncated: self.truncated,
+            ..Changes::default()
         }
     }
 }

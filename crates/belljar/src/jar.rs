@@ -1,0 +1,41 @@
+//! One isolated room for one job. Everything in this module runs in the jar's init, a copy of the warden in new
+//! namespaces, until the guest is started; then init only reaps and reports.
+//!
+//! It must never run anything of the guest's before the last step is done, and never speak to anyone but the warden.
+
+mod guest;
+mod init;
+mod report;
+mod root;
+mod sources;
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::job::Job;
+use crate::plan::Plan;
+
+pub(crate) use init::init;
+pub(crate) use report::{Report, receive};
+pub(crate) use sources::{Sources, open_sources};
+
+/// What init needs, all of it prepared by the warden before the copy is made.
+pub(crate) struct Room<'a> {
+    /// What to build.
+    pub plan: &'a Plan,
+    /// What to run.
+    pub job: &'a Job,
+    /// The guest runtime: file names and contents for its folder.
+    pub runtime: &'a [(&'static str, &'a [u8])],
+    /// Host trees that only root could open; empty otherwise.
+    pub sources: Sources,
+    /// The way to the warden.
+    pub report: OwnedFd,
+    /// The warden's end of it, which the copy must not keep.
+    pub warden: BorrowedFd<'a>,
+    /// The guest's standard streams, unless it has a terminal.
+    pub streams: [OwnedFd; 3],
+    /// Where a process writes `0` to be in the jar's cgroup.
+    pub groups: Vec<OwnedFd>,
+    /// The guest's control socket.
+    pub control: Option<OwnedFd>,
+}

@@ -1,0 +1,92 @@
+//! Host trees that the jar shows, as detached copies: opened before the jar's root hides their paths, and, started as
+//! root, before root is given up.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use belljar_linux::mount::{self, Attributes};
+use belljar_linux::userns::{self, IdMap};
+
+use crate::plan::{Plan, Step};
+use crate::policy::Access;
+
+/// Detached copies, by the position of their step in the plan.
+pub(crate) type Sources = HashMap<usize, OwnedFd>;
+
+/// Why a tree could not be opened: which, and the error.
+pub(crate) type SourceError = (PathBuf, io::Error);
+
+/// Opens every tree of the plan. `ids` is the guest's host user and group when we are root.
+pub(crate) fn open_sources(plan: &Plan, ids: Option<(u32, u32)>) -> Result<Sources, SourceError> {
+    let mut views = HashMap::new();
+    let mut sources = Sources::new();
+    for (position, step) in plan.steps().iter().enumerate() {
+        let (path, attributes, own) = match step {
+            Step::Bind {
+                source,
+                access: Access::ReadOnly,
+                own,
+                ..
+            } => (source, Attributes::READ, *own),
+            Step::Bind {
+                source,
+                access: Access::ReadWrite,
+                own,
+                ..
+            } => (source, Attributes::WRITE, *own),
+            Step::Overlay { source, .. } => (source, Attributes::READ, true),
+            Step::Device { path } => (path, Attributes::DEVICE, false),
+            _ => continue,
+        };
+        let tree =
+            open(path, attributes, ids.filter(|_| own), &mut views).map_err(|error| (path.clone(), error))?;
+        sources.insert(position, tree);
+    }
+    Ok(sources)
+}
+
+fn open(
+    path: &Path,
+    attributes: Attributes,
+    ids: Option<(u32, u32)>,
+    views: &mut HashMap<(u32, u32), OwnedFd>,
+) -> io::Result<OwnedFd> {
+    let tree = mount::detach(path, true)?;
+    if attributes == Attributes::DEVICE {
+        check_device(&tree)?;
+    }
+    if let Some((host_uid, host_gid)) = ids {
+        let stat = rustix::fs::fstat(&tree)?;
+        let owner = (stat.st_uid, stat.st_gid);
+        if let std::collections::hash_map::Entry::Vacant(entry) = views.entry(owner) {
+            entry.insert(userns::for_idmap(IdMap {
+                uid: owner.0,
+                gid: owner.1,
+                host_uid,
+                host_gid,
+            })?);
+        }
+        match mount::map_ids(tree.as_fd(), views[&owner].as_fd()) {
+            Ok(()) => {}
+            // What everyone may read needs no other ids; a folder that shall be written does.
+            Err(_) if attributes.read_only => {}
+            Err(error) => return Err(error),
+        }
+    }
+    mount::restrict(tree.as_fd(), attributes)?;
+    Ok(tree)
+}
+
+/// A device of the jar is a character device of the memory driver, whatever the host has at that path.
+fn check_device(tree: &OwnedFd) -> io::Result<()> {
+    let stat = rustix::fs::fstat(tree)?;
+    let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+    if kind == rustix::fs::FileType::CharacterDevice && rustix::fs::major(stat.st_rdev) == 1 {
+        return Ok(());
+    }
+    Err(io::Error::from_raw_os_error(
+        rustix::io::Errno::NODEV.raw_os_error(),
+    ))
+}

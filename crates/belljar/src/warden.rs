@@ -1,0 +1,35 @@
+//! Starts a jar, watches it, ends what must end, and decides the outcome from what the host knows.
+//!
+//! The warden is single-threaded and may be the caller itself: a one-shot command is its own warden. It must never
+//! run guest code, open a path that a guest chose, or wait for a guest without a deadline of its own.
+
+mod finish;
+mod pump;
+mod start;
+mod steer;
+mod stream;
+mod verdict;
+mod watch;
+
+use crate::error::Error;
+use crate::job::Job;
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+
+pub use steer::Steering;
+
+/// Runs one job in a jar of its own, from delivery to the empty jar.
+///
+/// # Errors
+///
+/// Only if belljar itself failed; whatever the guest does is an [`Outcome`].
+pub fn run(plan: &Plan, job: Job, steering: Steering) -> Result<Outcome, Error> {
+    let steer = steer::Steer::new(steering)?;
+    let before = finish::before(plan)?;
+    let (mut jar, streams) = start::start(plan, job)?;
+    let watched = watch::watch(plan, &mut jar, streams, &steer);
+    // Whatever happened while watching, the jar is emptied before anything else is done.
+    let emptied = jar.empty();
+    let watched = watched?;
+    finish::finish(plan, jar, before, watched, emptied?)
+}

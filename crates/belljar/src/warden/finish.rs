@@ -1,0 +1,204 @@
+//! After the jar is empty: figures, files, and the outcome.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Instant, SystemTime};
+
+use belljar_linux::process::Ended;
+use rustix::fs::{Mode, OFlags};
+
+use super::start::Jar;
+use super::verdict::{Disk, verdict};
+use super::watch::Watched;
+use crate::error::Error;
+use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, TrustClass};
+use crate::job::InputFile;
+use crate::outcome::{Changes, Outcome, Usage};
+use crate::plan::Plan;
+use crate::policy::WorkdirMode;
+use crate::pyerror::PythonError;
+use crate::wire::{Frame, Kind};
+
+/// The caller's folder as it was before the run.
+pub(super) struct Before {
+    folder: OwnedFd,
+    listing: Option<Listing>,
+    since: SystemTime,
+}
+
+/// Looks at the caller's folder, if the guest gets to change it.
+pub(super) fn before(plan: &Plan) -> Result<Option<Before>, Error> {
+    let Some(workdir) = plan.workdir().filter(|workdir| workdir.mode != WorkdirMode::Read) else {
+        return Ok(None);
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(&workdir.source, flags, Mode::empty())
+        .map_err(|error| Error::setup(format!("open {}", workdir.source.display()), error))?;
+    let listing = match workdir.mode {
+        WorkdirMode::Write => Some(files::scan(Folder::host(folder.as_fd()), &Bounds::default())?),
+        _ => None,
+    };
+    Ok(Some(Before {
+        folder,
+        listing,
+        since: SystemTime::now(),
+    }))
+}
+
+/// Everything the host knows, put together.
+pub(super) fn finish(
+    plan: &Plan,
+    jar: Jar,
+    before: Option<Before>,
+    seen: Watched,
+    init: Ended,
+) -> Result<Outcome, Error> {
+    let wall = Instant::now().duration_since(jar.since);
+    let stats = jar.group.as_ref().map(|group| group.stats());
+    let disk = seen
+        .workdir
+        .as_ref()
+        .filter(|_| plan.workdir().is_none())
+        .map(disk)
+        .unwrap_or_default();
+    let usage = Usage {
+        wall_seconds: wall.as_secs_f64(),
+        cpu_seconds: stats.and_then(|stats| stats.cpu_usec).unwrap_or(init.cpu_usec) as f64 / 1e6,
+        memory_peak: stats
+            .and_then(|stats| stats.memory_peak)
+            .or(Some(init.max_rss.max(seen.max_rss))),
+        processes_peak: stats
+            .and_then(|stats| stats.pids_peak)
+            .map(|peak| peak.saturating_sub(1)),
+    };
+    if let Some(group) = jar.group {
+        group
+            .remove()
+            .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error)))?;
+    }
+    let (exception, errno) = exception(&seen);
+    let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk);
+    let clean = decided.exit_code == Some(0);
+    let changes = match (before, &seen.workdir) {
+        (Some(before), _) => host_changes(plan, &before, seen.upper.as_ref(), clean)?,
+        (None, Some(workdir)) if plan.workdir().is_none() => {
+            fresh_changes(&jar.inputs, jar.collect.as_deref(), workdir)?
+        }
+        _ => Changes::default(),
+    };
+    Ok(Outcome {
+        status: decided.status,
+        limit: decided.limit,
+        exit_code: decided.exit_code,
+        signal: decided.signal,
+        value: seen.frame.as_ref().and_then(value),
+        exception,
+        stdout: seen.stdout,
+        stderr: seen.stderr,
+        changes,
+        usage,
+        isolation: plan.isolation().clone(),
+    })
+}
+
+fn value(frame: &Frame) -> Option<serde_json::Value> {
+    (frame.kind == Kind::Returned && !frame.body.is_empty())
+        .then(|| serde_json::from_slice(&frame.body).ok())
+        .flatten()
+}
+
+fn disk(workdir: &OwnedFd) -> Disk {
+    let Ok(space) = rustix::fs::fstatvfs(workdir) else {
+        return Disk::default();
+    };
+    Disk {
+        full: space.f_blocks > 0 && space.f_bavail == 0,
+        no_inodes: space.f_files > 0 && space.f_favail == 0,
+    }
+}
+
+/// The guest's exception, and the error number in it.
+fn exception(seen: &Watched) -> (Option<PythonError>, Option<i32>) {
+    let Some(frame) = seen.frame.as_ref().filter(|frame| frame.kind == Kind::Raised) else {
+        return (None, None);
+    };
+    (serde_json::from_slice(&frame.header).ok(), None)
+}
+
+/// What a fresh /jar holds that was not put there, and, if the caller wants it, a copy of it.
+fn fresh_changes(inputs: &[InputFile], collect: Option<&Path>, workdir: &OwnedFd) -> Result<Changes, Error> {
+    let folder = Folder::jar(workdir.as_fd());
+    let bounds = Bounds::default();
+    let listing = files::scan(folder, &bounds)?;
+    let mut changes = files::changes(&Listing::default(), &listing);
+    for input in inputs {
+        let name = files::display(input.path.as_os_str().as_bytes());
+        if let Some(position) = changes.created.iter().position(|created| *created == name) {
+            changes.created.remove(position);
+            let now = files::read_file(folder, &input.path, input.content.len() as u64 + 1);
+            if now.map_or(true, |now| now != input.content) {
+                changes.modified.push(name);
+            }
+        } else if !changes.truncated {
+            changes.deleted.push(name);
+        }
+    }
+    if let Some(destination) = collect {
+        let copied = files::collect(folder, &listing, destination, &bounds, &CollectOptions::default())?;
+        changes.skipped.extend(copied.skipped);
+        changes.truncated |= copied.truncated;
+    }
+    Ok(changes)
+}
+
+/// What the guest did to the caller's folder, and, after a clean exit, the draft applied.
+fn host_changes(
+    plan: &Plan,
+    before: &Before,
+    upper: Option<&OwnedFd>,
+    clean: bool,
+) -> Result<Changes, Error> {
+    let folder = Folder::host(before.folder.as_fd());
+    let bounds = Bounds::default();
+    if let Some(listing) = &before.listing {
+        let mut changes = files::changes(listing, &files::scan(folder, &bounds)?);
+        changes.notable = notable(&changes);
+        return Ok(changes);
+    }
+    let Some(upper) = upper else {
+        return Ok(Changes::default());
+    };
+    let upper = Folder::jar(upper.as_fd());
+    let draft = files::draft_changes(upper, folder, &bounds)?;
+    let mut changes = draft.summary();
+    changes.notable = notable(&changes);
+    if clean
+        && plan
+            .workdir()
+            .is_some_and(|workdir| workdir.mode == WorkdirMode::Apply)
+    {
+        let options = ApplyOptions {
+            since: Some(before.since),
+            ..ApplyOptions::default()
+        };
+        let applied = files::apply(upper, folder, &draft, &options)?;
+        changes.skipped.extend(applied.skipped);
+        changes.applied = true;
+    }
+    Ok(changes)
+}
+
+/// Changed paths that tools on the host act on, and how.
+fn notable(changes: &Changes) -> BTreeMap<String, String> {
+    let paths = changes.created.iter().chain(&changes.modified);
+    paths
+        .filter_map(|path| match files::trust_class(&files::parse(path)?) {
+            TrustClass::Plain => None,
+            TrustClass::Notable(reason) | TrustClass::Protected(reason) => {
+                Some((path.clone(), reason.to_owned()))
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,308 @@
+//! From a plan and a job to a running jar.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use belljar_linux::cgroup::{self, Group, Owner};
+use belljar_linux::process::{self, Child, Ended, Namespaces};
+use belljar_linux::userns::{self, IdMap};
+use belljar_linux::{descriptors, privileges};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::pipe::PipeFlags;
+
+use super::pump::Input;
+use super::stream::Stream;
+use crate::error::Error;
+use crate::jar::{Room, Sources, init, open_sources};
+use crate::job::{Job, Sink, Stdin};
+use crate::plan::{Namespace, Plan, Step};
+use crate::runtime;
+
+/// How long a jar may take to be empty after its init was killed. The kernel needs milliseconds; a task that hangs in
+/// it longer than this is reported, not waited for.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// A jar that has been started.
+pub(super) struct Jar {
+    pub init: Child,
+    pub group: Option<Group>,
+    /// The way to init.
+    pub report: OwnedFd,
+    /// The way to the guest runtime.
+    pub control: Option<OwnedFd>,
+    /// When the job was delivered.
+    pub since: Instant,
+    /// Files that were put into a fresh /jar.
+    pub inputs: Vec<crate::job::InputFile>,
+    /// A host folder for what is left in a fresh /jar.
+    pub collect: Option<std::path::PathBuf>,
+    /// What was to be executed, for messages.
+    pub program: String,
+    ended: Option<Ended>,
+}
+
+/// The caller's ends of everything the guest reads and writes.
+pub(super) struct Streams {
+    pub input: Input,
+    pub stdout: Stream,
+    pub stderr: Stream,
+    pub terminal: Option<OwnedFd>,
+}
+
+impl Jar {
+    /// Ends everything in the jar and waits until it is empty.
+    pub(super) fn empty(&mut self) -> Result<Ended, Error> {
+        if let Some(ended) = self.ended {
+            return Ok(ended);
+        }
+        self.init
+            .kill()
+            .map_err(|error| Error::setup("end the jar", error))?;
+        let mut poll = [rustix::event::PollFd::new(
+            &self.init,
+            rustix::event::PollFlags::IN,
+        )];
+        let patience = rustix::event::Timespec {
+            tv_sec: PATIENCE.as_secs() as i64,
+            tv_nsec: 0,
+        };
+        while let Err(rustix::io::Errno::INTR) = rustix::event::poll(&mut poll, Some(&patience)) {}
+        match self
+            .init
+            .try_wait()
+            .map_err(|error| Error::setup("wait for the jar", error))?
+        {
+            Some(ended) => {
+                self.ended = Some(ended);
+                Ok(ended)
+            }
+            None => Err(Error::Lost {
+                process: "jar",
+                how: format!("not empty {} s after the kill", PATIENCE.as_secs()),
+            }),
+        }
+    }
+}
+
+/// Builds the jar and lets it go.
+pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> {
+    let group = make_group(plan)?;
+    let ids = ids(plan)?;
+    let sources = match ids {
+        // Root's view of the host is needed for folders that only root can enter; a plain user's init opens them itself.
+        Some(map) if map.own => {
+            privileges::drop_groups().map_err(|error| Error::setup("drop supplementary groups", error))?;
+            open_sources(plan, Some((map.host.host_uid, map.host.host_gid))).map_err(|(path, error)| {
+                Error::setup(format!("open {} for the jar", path.display()), error)
+            })?
+        }
+        _ => Sources::new(),
+    };
+    let groups = match &group {
+        Some(group) => group
+            .procs_fds()
+            .map_err(|error| Error::setup("open the cgroup", io::Error::other(error)))?,
+        None => Vec::new(),
+    };
+    let (streams, guest_ends) = streams(plan, &mut job)?;
+    let (report, init_report) = pair(SocketType::SEQPACKET)?;
+    let (control, guest_control) = if job.is_python() {
+        let (ours, guests) = pair(SocketType::STREAM)?;
+        (Some(ours), Some(guests))
+    } else {
+        (None, None)
+    };
+    let runtime = if job.is_python() {
+        &runtime::SOURCE[..]
+    } else {
+        &[]
+    };
+    let room = Room {
+        plan,
+        job: &job,
+        runtime,
+        sources,
+        report: init_report,
+        warden: report.as_fd(),
+        streams: guest_ends,
+        groups,
+        control: guest_control,
+    };
+    fault(plan, "namespaces")?;
+    let child = process::start(namespaces(plan), || init(room)).map_err(|source| Error::Setup {
+        step: "start a jar".into(),
+        source,
+        hint: Some("`belljar doctor` says why".into()),
+    })?;
+    let mut jar = Jar {
+        init: child,
+        group,
+        report,
+        control,
+        since: Instant::now(),
+        inputs: std::mem::take(&mut job.files),
+        collect: job.collect.take(),
+        program: program(&job),
+        ended: None,
+    };
+    match settle(plan, &jar, ids) {
+        Ok(()) => Ok((jar, streams)),
+        Err(error) => {
+            jar.empty()?;
+            Err(error)
+        }
+    }
+}
+
+/// Gives init its ids and limits, then lets it go: until then it waits, so that nothing runs without them.
+fn settle(plan: &Plan, jar: &Jar, ids: Option<Ids>) -> Result<(), Error> {
+    if let Some(ids) = ids {
+        fault(plan, "ids")?;
+        userns::write_maps(jar.init.pid(), ids.host)
+            .map_err(|error| Error::setup("map the guest's ids", error))?;
+    }
+    descriptors::send(jar.report.as_fd(), b"g", &[])
+        .map_err(|error| Error::setup("let the jar go", error))?;
+    Ok(())
+}
+
+fn fault(plan: &Plan, step: &str) -> Result<(), Error> {
+    match plan.fault(step) {
+        Some(errno) => Err(Error::setup(step, io::Error::from_raw_os_error(errno))),
+        None => Ok(()),
+    }
+}
+
+fn program(job: &Job) -> String {
+    match &job.program {
+        crate::job::Program::Command(program) => program.to_string_lossy().into_owned(),
+        _ => "Python".into(),
+    }
+}
+
+fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
+    for step in plan.steps() {
+        if let Step::Cgroup {
+            hierarchy,
+            memory,
+            pids,
+            cpus,
+        } = step
+        {
+            fault(plan, step.name())?;
+            let limits = cgroup::Limits {
+                memory: Some(*memory),
+                swap: false,
+                pids: Some(*pids),
+                cpus: Some(*cpus),
+            };
+            let name = Owner::current().map(|owner| owner.name(next_number()));
+            let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));
+            return group
+                .map(Some)
+                .map_err(|error| Error::setup("make a cgroup", io::Error::other(error)));
+        }
+    }
+    Ok(None)
+}
+
+/// A number that no other jar of this process has.
+fn next_number() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+#[derive(Clone, Copy)]
+struct Ids {
+    host: IdMap,
+    own: bool,
+}
+
+fn ids(plan: &Plan) -> Result<Option<Ids>, Error> {
+    for step in plan.steps() {
+        if let Step::Ids {
+            inside,
+            host_uid,
+            host_gid,
+            own,
+        } = step
+        {
+            // 24 random bits above the base: jars that run at once are different users to the kernel's own accounting.
+            let offset = if *own { random()? >> 8 } else { 0 };
+            let host = IdMap {
+                uid: *inside,
+                gid: *inside,
+                host_uid: host_uid + offset,
+                host_gid: host_gid + offset,
+            };
+            return Ok(Some(Ids { host, own: *own }));
+        }
+    }
+    Ok(None)
+}
+
+fn random() -> Result<u32, Error> {
+    let mut bytes = [0; 4];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Error::setup("get random bytes", error))?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+fn namespaces(plan: &Plan) -> Namespaces {
+    let mut all = Namespaces::NONE;
+    for step in plan.steps() {
+        if let Step::Namespaces { kinds } = step {
+            for kind in kinds {
+                all = all.and(match kind {
+                    Namespace::User => Namespaces::USER,
+                    Namespace::Mount => Namespaces::MOUNT,
+                    Namespace::Pid => Namespaces::PID,
+                    Namespace::Network => Namespaces::NETWORK,
+                    Namespace::Ipc => Namespaces::IPC,
+                    Namespace::Uts => Namespaces::UTS,
+                    // Made by init itself, once it is in the jar's cgroup.
+                    Namespace::Cgroup => Namespaces::NONE,
+                });
+            }
+        }
+    }
+    all
+}
+
+fn pair(kind: SocketType) -> Result<(OwnedFd, OwnedFd), Error> {
+    rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
+        .map_err(|error| Error::setup("make a socket pair", error))
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
+    rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| Error::setup("make a pipe", error))
+}
+
+fn streams(plan: &Plan, job: &mut Job) -> Result<(Streams, [OwnedFd; 3]), Error> {
+    let cap = plan.limits().output;
+    let (guest_in, to_guest) = pipe()?;
+    let (from_out, guest_out) = pipe()?;
+    let (from_err, guest_err) = pipe()?;
+    let input = Input::new(std::mem::replace(&mut job.stdin, Stdin::Null), to_guest)?;
+    let stdout = Stream::new(from_out, std::mem::replace(&mut job.stdout, Sink::Null), cap)?;
+    let stderr = Stream::new(from_err, std::mem::replace(&mut job.stderr, Sink::Null), cap)?;
+    let terminal = match &job.terminal {
+        Some(terminal) => Some(
+            terminal
+                .tty
+                .try_clone()
+                .map_err(|error| Error::setup("take the caller's terminal", error))?,
+        ),
+        None => None,
+    };
+    Ok((
+        Streams {
+            input,
+            stdout,
+            stderr,
+            terminal,
+        },
+        [guest_in, guest_out, guest_err],
+    ))
+}

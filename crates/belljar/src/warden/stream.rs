@@ -1,0 +1,175 @@
+//! One output stream of the guest: forwarded live, kept or dropped, and capped.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::error::Error;
+use crate::job::Sink;
+use crate::outcome::Captured;
+
+/// What is kept of the end when the middle is dropped.
+const TAIL: usize = 16 << 10;
+/// A pipe that polls as writable takes this much without blocking.
+const PIECE: usize = 4096;
+
+/// An output stream on its way from the guest to the caller.
+pub(super) struct Stream {
+    /// The guest's end; `None` once it is at its end.
+    source: Option<OwnedFd>,
+    /// Where it goes live; `None` if nowhere, or once the reader is gone.
+    sink: Option<OwnedFd>,
+    /// Bytes on their way to the sink. While there are some, nothing more is read: the guest waits for its reader.
+    pending: Vec<u8>,
+    keep: bool,
+    cap: u64,
+    taken: u64,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    dropped: u64,
+}
+
+impl Stream {
+    pub(super) fn new(source: OwnedFd, sink: Sink, cap: u64) -> Result<Self, Error> {
+        rustix::io::ioctl_fionbio(&source, true)
+            .map_err(|error| Error::setup("prepare an output stream", error))?;
+        let (sink, keep) = match sink {
+            Sink::Null => (None, false),
+            Sink::Capture => (None, true),
+            Sink::Forward(fd) => (Some(fd), false),
+            Sink::Both(fd) => (Some(fd), true),
+        };
+        Ok(Self {
+            source: Some(source),
+            sink,
+            pending: Vec::new(),
+            keep,
+            cap,
+            taken: 0,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            dropped: 0,
+        })
+    }
+
+    /// What to wait for next.
+    pub(super) fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        if !self.pending.is_empty()
+            && let Some(sink) = &self.sink
+        {
+            return Some((sink.as_fd(), PollFlags::OUT));
+        }
+        self.source.as_ref().map(|source| (source.as_fd(), PollFlags::IN))
+    }
+
+    /// Moves what can be moved without blocking.
+    pub(super) fn advance(&mut self, buffer: &mut [u8]) {
+        if self.pending.is_empty() {
+            self.read(buffer);
+        } else {
+            self.write();
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) {
+        let Some(source) = &self.source else { return };
+        match rustix::io::read(source, &mut *buffer) {
+            Ok(0) => self.source = None,
+            Ok(length) => self.take(&buffer[..length]),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(_) => self.source = None,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let room = self.cap.saturating_sub(self.taken).min(bytes.len() as u64) as usize;
+        self.taken += bytes.len() as u64;
+        let (first, rest) = bytes.split_at(room);
+        if self.keep {
+            self.head.extend_from_slice(first);
+        }
+        if self.sink.is_some() {
+            self.pending.extend_from_slice(first);
+        }
+        self.tail.extend(rest);
+        let over = self.tail.len().saturating_sub(TAIL);
+        self.tail.drain(..over);
+        self.dropped += over as u64;
+    }
+
+    fn write(&mut self) {
+        let Some(sink) = &self.sink else {
+            self.pending.clear();
+            return;
+        };
+        match rustix::io::write(sink, &self.pending[..self.pending.len().min(PIECE)]) {
+            Ok(length) => drop(self.pending.drain(..length)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(_) => {
+                // The reader is gone: the guest shall learn it as it would outside, by SIGPIPE.
+                self.sink = None;
+                self.pending.clear();
+                if !self.keep {
+                    self.source = None;
+                }
+            }
+        }
+    }
+
+    /// Takes the rest, once every writer is gone.
+    pub(super) fn drain(&mut self, buffer: &mut [u8], ended: &mut dyn FnMut() -> bool) {
+        while self.source.is_some() || (!self.pending.is_empty() && self.sink.is_some()) {
+            if self.pending.is_empty() {
+                let before = self.taken;
+                self.read(buffer);
+                // Nothing more in the pipe and no writer left to wait for.
+                if self.taken == before && self.pending.is_empty() {
+                    self.source = None;
+                }
+            } else if !self.wait_for_reader(ended) {
+                self.sink = None;
+            }
+        }
+        // What was kept of the end follows the head.
+        if !self.tail.is_empty() && self.sink.is_some() {
+            self.pending = self.tail.iter().copied().collect();
+            while !self.pending.is_empty() && self.sink.is_some() {
+                if !self.wait_for_reader(ended) {
+                    self.sink = None;
+                }
+            }
+        }
+    }
+
+    /// Writes one piece; `false` when the caller gave up waiting for its reader.
+    fn wait_for_reader(&mut self, ended: &mut dyn FnMut() -> bool) -> bool {
+        let Some(sink) = &self.sink else { return false };
+        let step = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        let mut poll = [PollFd::from_borrowed_fd(sink.as_fd(), PollFlags::OUT)];
+        match rustix::event::poll(&mut poll, Some(&step)) {
+            Ok(0) | Err(_) => !ended(),
+            Ok(_) => {
+                self.write();
+                true
+            }
+        }
+    }
+
+    /// What was kept.
+    pub(super) fn finish(self) -> Captured {
+        Captured {
+            head: self.head,
+            tail: self.tail.into_iter().collect(),
+            dropped: self.dropped,
+        }
+    }
+
+    /// Whether bytes were dropped.
+    pub(super) fn overflowed(&self) -> bool {
+        self.dropped > 0
+    }
+}

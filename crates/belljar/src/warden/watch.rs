@@ -1,0 +1,441 @@
+//! Watching a running jar: output, the guest's word, the deadline, memory, the caller.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use belljar_linux::cgroup::OomEvent;
+use belljar_linux::process;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::Signal;
+
+use super::pump::Relay;
+use super::start::{Jar, Streams};
+use super::steer::{Steer, Wish};
+use super::stream::Stream;
+use crate::error::Error;
+use crate::jar::{Report, receive};
+use crate::outcome::Captured;
+use crate::plan::{Plan, Step};
+use crate::wire::{Decoder, Frame};
+
+/// How often processor time is looked at when it is limited.
+const CPU_LOOK: Duration = Duration::from_millis(20);
+/// Most bytes taken from a stream at once, so that a flood on one cannot keep the others waiting.
+const BUFFER: usize = 64 << 10;
+
+/// Why the warden ended a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kill {
+    Deadline,
+    Memory,
+    Cpu,
+    Caller,
+}
+
+/// What was seen while a jar ran.
+pub(super) struct Watched {
+    /// How the guest's first process ended, as init saw it.
+    pub status: Option<i32>,
+    pub max_rss: u64,
+    /// The guest's own last word.
+    pub frame: Option<Frame>,
+    pub kill: Option<Kill>,
+    /// Whether the caller interrupted it.
+    pub interrupted: bool,
+    pub stdout: Captured,
+    pub stderr: Captured,
+    pub overflowed: bool,
+    pub workdir: Option<OwnedFd>,
+    pub upper: Option<OwnedFd>,
+}
+
+/// Everything that is polled, in the order of the poll list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Init,
+    Report,
+    Control,
+    Stdin,
+    Stdout,
+    Stderr,
+    Memory,
+    Caller,
+    Tty,
+    Master,
+}
+
+struct Watch<'a> {
+    jar: &'a mut Jar,
+    streams: Streams,
+    steer: &'a Steer,
+    deadline: Option<Instant>,
+    cpu_limit: Option<u64>,
+    oom: Option<OomEvent>,
+    decoder: Decoder,
+    relay: Option<Relay>,
+    guest: Option<OwnedFd>,
+    failed: Option<Error>,
+    seen: Watched,
+    buffer: Vec<u8>,
+}
+
+/// Watches until the jar's init has ended, or must be ended.
+pub(super) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Watched, Error> {
+    let deadline = plan.steps().iter().find_map(|step| match step {
+        Step::Deadline { seconds } => Some(jar.since + Duration::from_secs_f64(*seconds)),
+        _ => None,
+    });
+    let oom = match &jar.group {
+        Some(group) => group
+            .oom_event()
+            .map_err(|error| Error::setup("watch memory", std::io::Error::other(error)))?,
+        None => None,
+    };
+    let mut watch = Watch {
+        jar,
+        streams,
+        steer,
+        deadline,
+        cpu_limit: plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64),
+        oom,
+        decoder: Decoder::default(),
+        relay: None,
+        guest: None,
+        failed: None,
+        seen: Watched {
+            status: None,
+            max_rss: 0,
+            frame: None,
+            kill: None,
+            interrupted: false,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            overflowed: false,
+            workdir: None,
+            upper: None,
+        },
+        buffer: vec![0; BUFFER],
+    };
+    while !watch.step()? {}
+    watch.last_words();
+    watch.finish()
+}
+
+impl Watch<'_> {
+    /// Waits for something to happen and deals with it; `true` once init has ended or is to be ended.
+    fn step(&mut self) -> Result<bool, Error> {
+        let ready = self.poll()?;
+        for (source, events) in ready {
+            match source {
+                Source::Init => return Ok(true),
+                Source::Report => self.report()?,
+                Source::Control => self.control(),
+                Source::Stdin => self.streams.input.advance(),
+                Source::Stdout => self.streams.stdout.advance(&mut self.buffer),
+                Source::Stderr => self.streams.stderr.advance(&mut self.buffer),
+                Source::Memory => {
+                    if self.oom.as_ref().is_some_and(OomEvent::take) {
+                        self.seen.kill = Some(Kill::Memory);
+                    }
+                }
+                Source::Caller => self.wish(),
+                Source::Tty => self.relay(events, PollFlags::empty()),
+                Source::Master => self.relay(PollFlags::empty(), events),
+            }
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.seen.kill = self.seen.kill.or(Some(Kill::Deadline));
+        }
+        if self.cpu_used_up() {
+            self.seen.kill = self.seen.kill.or(Some(Kill::Cpu));
+        }
+        Ok(self.seen.kill.is_some() || self.failed.is_some())
+    }
+
+    fn poll(&self) -> Result<Vec<(Source, PollFlags)>, Error> {
+        let mut wanted: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(10);
+        wanted.push((Source::Init, self.jar.init.as_fd(), PollFlags::IN));
+        wanted.push((Source::Report, self.jar.report.as_fd(), PollFlags::IN));
+        if self.decoder.wants() > 0 {
+            wanted.extend(
+                self.jar
+                    .control
+                    .as_ref()
+                    .map(|fd| (Source::Control, fd.as_fd(), PollFlags::IN)),
+            );
+        }
+        wanted.extend(
+            self.streams
+                .input
+                .interest()
+                .map(|(fd, flags)| (Source::Stdin, fd, flags)),
+        );
+        wanted.extend(
+            self.streams
+                .stdout
+                .interest()
+                .map(|(fd, flags)| (Source::Stdout, fd, flags)),
+        );
+        wanted.extend(
+            self.streams
+                .stderr
+                .interest()
+                .map(|(fd, flags)| (Source::Stderr, fd, flags)),
+        );
+        wanted.extend(
+            self.oom
+                .as_ref()
+                .map(|oom| (Source::Memory, oom.as_fd(), oom.poll_flags())),
+        );
+        wanted.extend(self.steer.fd().map(|fd| (Source::Caller, fd, PollFlags::IN)));
+        if let Some(relay) = &self.relay {
+            let [(tty, caller), (master, guest)] = relay.interest();
+            wanted.push((Source::Tty, tty, caller));
+            if !relay.is_over() {
+                wanted.push((Source::Master, master, guest));
+            }
+        }
+        let mut list: Vec<PollFd<'_>> = wanted
+            .iter()
+            .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
+            .collect();
+        match rustix::event::poll(&mut list, self.patience().as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::setup("wait for the jar", error)),
+        }
+        // Init last: what came before its end is dealt with first.
+        let mut ready: Vec<(Source, PollFlags)> = list
+            .iter()
+            .zip(&wanted)
+            .filter(|(poll, _)| !poll.revents().is_empty())
+            .map(|(poll, (source, ..))| (*source, poll.revents()))
+            .collect();
+        let init_ended = ready.first().is_some_and(|(source, _)| *source == Source::Init);
+        ready.rotate_left(usize::from(init_ended));
+        Ok(ready)
+    }
+
+    /// How long to wait at most.
+    fn patience(&self) -> Option<Timespec> {
+        let until = self
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let look = self.cpu_limit.map(|_| CPU_LOOK);
+        let least = match (until, look) {
+            (Some(until), Some(look)) => Some(until.min(look)),
+            (until, look) => until.or(look),
+        };
+        // Rounded up, so that the deadline has passed when the wait is over.
+        least.map(|least| Timespec {
+            tv_sec: least.as_secs() as i64,
+            tv_nsec: i64::from(least.subsec_nanos()),
+        })
+    }
+
+    fn cpu_used_up(&self) -> bool {
+        let used = || self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
+        self.cpu_limit
+            .is_some_and(|limit| used().is_some_and(|used| used >= limit))
+    }
+
+    fn report(&mut self) -> Result<(), Error> {
+        let report = match receive(self.jar.report.as_fd()) {
+            Ok(report) => report,
+            // Init is our own code; if it talks nonsense, or is gone, the jar ends.
+            Err(error) => {
+                self.failed = self
+                    .failed
+                    .take()
+                    .or(Some(Error::setup("hear from the jar", error)));
+                return Ok(());
+            }
+        };
+        match report {
+            None => {
+                // Its end of the socket closes when it ends; the pidfd tells how.
+                let _ = self.jar.init.as_fd();
+                self.wait_for_init()
+            }
+            Some((Report::Failed { step, errno }, _)) => {
+                let source = std::io::Error::from_raw_os_error(errno);
+                self.failed = Some(Error::Setup {
+                    step,
+                    source,
+                    hint: None,
+                });
+                Ok(())
+            }
+            Some((Report::NoProgram { errno }, _)) => {
+                let source = std::io::Error::from_raw_os_error(errno);
+                self.failed = Some(Error::Program {
+                    program: self.jar.program.clone(),
+                    source,
+                });
+                Ok(())
+            }
+            Some((Report::Started { draft, terminal }, fds)) => self.started(draft, terminal, fds),
+            Some((Report::Ended { status, max_rss }, _)) => {
+                self.seen.status = Some(status);
+                self.seen.max_rss = max_rss;
+                Ok(())
+            }
+        }
+    }
+
+    /// The report socket has ended before the pidfd was seen: wait for that, so that the loop does not spin.
+    fn wait_for_init(&mut self) -> Result<(), Error> {
+        let mut list = [PollFd::new(&self.jar.init, PollFlags::IN)];
+        let patience = Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
+        match rustix::event::poll(&mut list, Some(&patience)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::setup("wait for the jar", error)),
+        }
+    }
+
+    fn started(&mut self, draft: bool, terminal: bool, fds: Vec<OwnedFd>) -> Result<(), Error> {
+        let mut fds = fds.into_iter();
+        self.guest = fds.next();
+        self.seen.workdir = fds.next();
+        if draft {
+            self.seen.upper = fds.next();
+        }
+        if terminal && let (Some(master), Some(tty)) = (fds.next(), self.streams.terminal.take()) {
+            self.relay = Some(Relay::new(tty, master)?);
+        }
+        Ok(())
+    }
+
+    fn control(&mut self) {
+        let Some(control) = &self.jar.control else { return };
+        let want = self.decoder.wants().min(self.buffer.len());
+        match rustix::io::read(control, &mut self.buffer[..want]) {
+            Ok(0) => self.jar.control = None,
+            Ok(length) => match self.decoder.push(&self.buffer[..length]) {
+                Ok(frame) => self.seen.frame = self.seen.frame.take().or(frame),
+                Err(error) => {
+                    tracing::debug!(%error, "the guest sent no frame");
+                    self.jar.control = None;
+                }
+            },
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(_) => self.jar.control = None,
+        }
+    }
+
+    fn wish(&mut self) {
+        match self.steer.next() {
+            None => {}
+            Some(Wish::Resize) => {
+                if let Some(relay) = &self.relay {
+                    relay.resize();
+                }
+            }
+            Some(Wish::Interrupt) if !self.seen.interrupted => {
+                self.seen.interrupted = true;
+                match &self.guest {
+                    Some(guest) => drop(process::signal(guest.as_fd(), Signal::INT)),
+                    // Nothing to interrupt yet: there is only the jar to end.
+                    None => self.seen.kill = Some(Kill::Caller),
+                }
+            }
+            Some(_) => self.seen.kill = Some(Kill::Caller),
+        }
+    }
+
+    fn relay(&mut self, caller: PollFlags, guest: PollFlags) {
+        if let Some(relay) = &mut self.relay {
+            relay.advance(caller, guest);
+        }
+    }
+
+    /// Once the jar is to end: empty it, then take what it had already written.
+    fn last_words(&mut self) {
+        if self.jar.empty().is_err() {
+            return;
+        }
+        while let Ok(Some((report, fds))) = poll_report(&self.jar.report) {
+            match report {
+                Report::Ended { status, max_rss } => {
+                    self.seen.status = Some(status);
+                    self.seen.max_rss = max_rss;
+                }
+                Report::Started { draft, .. } => drop(self.started(draft, false, fds)),
+                Report::Failed { step, errno } => {
+                    let source = std::io::Error::from_raw_os_error(errno);
+                    self.failed = self.failed.take().or(Some(Error::Setup {
+                        step,
+                        source,
+                        hint: None,
+                    }));
+                }
+                Report::NoProgram { errno } => {
+                    let source = std::io::Error::from_raw_os_error(errno);
+                    let program = self.jar.program.clone();
+                    self.failed = self.failed.take().or(Some(Error::Program { program, source }));
+                }
+            }
+        }
+        while self.decoder.wants() > 0 && self.jar.control.is_some() && readable(self.jar.control.as_ref()) {
+            self.control();
+        }
+        let steer = self.steer;
+        let mut ended = || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
+        self.streams.stdout.drain(&mut self.buffer, &mut ended);
+        self.streams.stderr.drain(&mut self.buffer, &mut ended);
+        while let Some(relay) = &mut self.relay
+            && !relay.is_over()
+        {
+            relay.advance(PollFlags::OUT, PollFlags::IN);
+        }
+    }
+
+    fn finish(mut self) -> Result<Watched, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        if self.seen.status.is_none() && self.seen.kill.is_none() && !self.memory_ran_out() {
+            let how = self
+                .jar
+                .empty()
+                .map(|ended| format!("wait status {:#x}", ended.status))?;
+            return Err(Error::Lost {
+                process: "jar init",
+                how,
+            });
+        }
+        let Streams { stdout, stderr, .. } = self.streams;
+        self.seen.overflowed = Stream::overflowed(&stdout) || Stream::overflowed(&stderr);
+        self.seen.stdout = stdout.finish();
+        self.seen.stderr = stderr.finish();
+        Ok(self.seen)
+    }
+
+    /// Init itself may be what the kernel killed.
+    fn memory_ran_out(&self) -> bool {
+        self.jar
+            .group
+            .as_ref()
+            .is_some_and(|group| group.stats().oom_kills > 0)
+    }
+}
+
+fn readable(fd: Option<&OwnedFd>) -> bool {
+    let Some(fd) = fd else { return false };
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut list = [PollFd::new(fd, PollFlags::IN)];
+    rustix::event::poll(&mut list, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+fn poll_report(report: &OwnedFd) -> std::io::Result<Option<(Report, Vec<OwnedFd>)>> {
+    if readable(Some(report)) {
+        receive(report.as_fd())
+    } else {
+        Ok(None)
+    }
+}

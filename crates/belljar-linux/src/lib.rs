@@ -4,6 +4,7 @@
 //! | file | mechanism |
 //! |---|---|
 //! | `cgroup` | limits and figures of a jar as a whole |
+//! | `probe` | what the kernel has, and, by trying, what it lets us use |
 //! | `process` | clone into namespaces, pidfds, waiting, exec |
 //! | `userns` | id maps, and namespaces that only carry an id map for a mount |
 //! | `mount` | detached trees, attributes, tmpfs, proc, overlay, pivot |

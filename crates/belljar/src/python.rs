@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::policy::Policy;
+
 pub use search::Surroundings;
 pub use walk::Link;
 
@@ -164,6 +166,16 @@ pub enum InterpreterError {
         /// What was asked for.
         wanted: String,
     },
+    /// A mount over the interpreter.
+    #[error(
+        "mount target {target} would hide or lie inside {inside}, which the interpreter needs; choose another target, such as /data"
+    )]
+    Hidden {
+        /// Where the mount would be.
+        target: PathBuf,
+        /// What the interpreter needs there.
+        inside: PathBuf,
+    },
     /// A shared object that the interpreter cannot start without.
     #[error("{object} needs the library {name}, which is in none of {}", looked.join(", "))]
     Library {
@@ -189,6 +201,26 @@ pub fn find(request: Option<&str>, venv: Option<&Path>) -> Result<Interpreter, I
     find_in(request, venv, &Surroundings::of_this_process())
 }
 
+/// The interpreter that a policy asks for, with all that it needs where the policy leaves /usr out.
+pub fn for_policy(policy: &Policy) -> Result<Interpreter, InterpreterError> {
+    let mut found = find(policy.python.as_deref(), policy.venv.as_deref())?;
+    if !policy.system {
+        Needs {
+            mounts: found.mounts,
+            links: found.links,
+        } = found.alone()?;
+    }
+    let mounts = policy.mounts.iter().map(|mount| (&mount.source, &mount.target));
+    let workdir = policy
+        .workdir
+        .iter()
+        .map(|workdir| (&workdir.source, &workdir.target));
+    for (source, target) in mounts.chain(workdir) {
+        found.refuse_hidden(source, target)?;
+    }
+    Ok(found)
+}
+
 /// As [`find`], with everything that it takes from the environment given.
 pub fn find_in(
     request: Option<&str>,
@@ -210,6 +242,22 @@ pub fn find_in(
             wanted: request.to_owned(),
         }),
         _ => Ok(found),
+    }
+}
+
+impl Interpreter {
+    /// Refuses a mount over, or into, a folder that the interpreter needs: it would be gone, or there is no place for it.
+    fn refuse_hidden(&self, source: &Path, target: &Path) -> Result<(), InterpreterError> {
+        // A folder shown at its own path has the interpreter in it as before.
+        let same = source == target;
+        let clash = |needed: &&PathBuf| !same && (needed.starts_with(target) || target.starts_with(needed));
+        match self.mounts.iter().find(clash) {
+            Some(inside) => Err(InterpreterError::Hidden {
+                target: target.to_path_buf(),
+                inside: inside.clone(),
+            }),
+            None => Ok(()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Access, Mount, PathProblem, PolicyError, Workdir, WorkdirMode};
 pub(super) const JAR: &str = "/jar";
 
 /// Trees of the jar that are belljar's: neither they nor anything in them can be a target.
-const TREES: [&str; 12] = [
+const TREES: [&str; 17] = [
     "/proc",
     "/sys",
     "/dev",
@@ -22,23 +22,28 @@ const TREES: [&str; 12] = [
     "/libx32",
     "/run/belljar",
     "/script",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/fonts",
+    "/etc/pki",
+    "/etc/ssl",
 ];
 /// Single places that are belljar's: things may lie below, but not there.
 const PLACES: [&str; 14] = [
     "/jar",
     "/tmp",
-    "/etc/passwd",
     "/etc/group",
-    "/etc/shadow",
-    "/etc/hosts",
     "/etc/hostname",
-    "/etc/resolv.conf",
-    "/etc/machine-id",
-    "/etc/nsswitch.conf",
+    "/etc/hosts",
     "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
     "/etc/localtime",
-    "/etc/ssl",
-    "/etc/fonts",
+    "/etc/machine-id",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/resolv.conf",
+    "/etc/shadow",
 ];
 /// Trees of the host that show the whole of it.
 const HOST_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -239,6 +244,7 @@ mod tests {
             "/usr/share/x",
             "/etc",
             "/etc/passwd",
+            "/etc/ssl/certs",
             "/jar",
             "/tmp",
             "/lib64",

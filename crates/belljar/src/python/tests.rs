@@ -7,7 +7,8 @@ use std::process::Command;
 
 use proptest::prelude::*;
 
-use super::{Interpreter, InterpreterError, Surroundings, Version, elf, find, find_in, venv};
+use super::{Interpreter, InterpreterError, Surroundings, Version, elf, find, find_in, for_policy, venv};
+use crate::policy::{Access, Mount, Policy};
 
 /// A folder with pretended interpreters, and surroundings that see nothing else.
 struct Stage {
@@ -462,6 +463,74 @@ fn real_interpreter_needs_nothing_else() {
             .iter()
             .any(|mount| mount == Path::new("/usr") || mount == Path::new("/usr/lib"))
     );
+}
+
+/// A virtualenv that the real interpreter made says of itself what was read from its files.
+#[test]
+fn real_virtualenv_agrees() {
+    let base = find(None, None).expect("this machine has a Python");
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for (name, how) in [("linked", "--symlinks"), ("copied", "--copies")] {
+        let venv = root.join(name);
+        let made = Command::new(&base.executable)
+            .args(["-I", "-m", "venv", "--without-pip", how])
+            .arg(&venv)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let found = find(None, Some(&venv)).unwrap();
+        let code = "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')";
+        let output = Command::new(&found.executable)
+            .args(["-I", "-c", code])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let prefixes = [found.prefix, found.base_prefix].map(|prefix| prefix.display().to_string());
+        assert_eq!(text.lines().collect::<Vec<_>>(), prefixes, "{how}");
+        assert_eq!(found.base_executable, base.base_executable);
+        assert!(found.mounts.contains(&venv), "{:?}", found.mounts);
+    }
+}
+
+#[test]
+fn policy_decides_what_the_interpreter_brings() {
+    let mount = |source: &str, target: &Path| Mount {
+        source: source.into(),
+        target: target.into(),
+        access: Access::ReadOnly,
+    };
+    let policy = Policy {
+        mounts: vec![mount("/var", Path::new("/data"))],
+        ..Policy::default()
+    };
+    let with_system = for_policy(&policy).unwrap();
+    assert!(with_system.mounts.iter().all(|path| !path.starts_with("/usr")));
+    let alone = for_policy(&Policy {
+        system: false,
+        ..policy
+    })
+    .unwrap();
+    assert!(
+        alone
+            .mounts
+            .iter()
+            .any(|path| path.to_string_lossy().contains("/ld-")),
+        "{:?}",
+        alone.mounts
+    );
+    // On top of the loader, and inside the standard library.
+    for target in [Path::new("/usr/lib"), &alone.stdlib.join("json")] {
+        let policy = Policy {
+            system: false,
+            mounts: vec![mount("/var", target)],
+            ..Policy::default()
+        };
+        assert!(
+            matches!(for_policy(&policy), Err(InterpreterError::Hidden { .. })),
+            "{target:?}"
+        );
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod program;
 use clap::{Args, Command, FromArgMatches};
 use clap_complete::Shell;
 
-pub use flags::{Base, Folders, Limits, PolicyFlags, Printing};
+pub use flags::{PolicyFlags, Printing};
 pub use program::{Exec, Plan, Run, ShellArgs, Source};
 
 /// What was typed, read.

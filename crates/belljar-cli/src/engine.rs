@@ -1,26 +1,12 @@
 //! The seam to the library: everything that the command asks of it, in one place.
 
-use std::path::Path;
-
 use belljar::outcome::Outcome;
 use belljar::plan::Plan;
 use belljar::python::Interpreter;
+use belljar::warden::{self, Steering};
 use belljar::{Host, Job, Policy};
 
 use crate::failure::Failure;
-
-/// The policy of a file and a profile; the default one when neither is named.
-pub fn policy(file: Option<&Path>, profile: Option<&str>) -> Result<Policy, Failure> {
-    match (file, profile) {
-        (None, None) => Ok(Policy::default()),
-        _ => Err(Failure::new("policy files are not read yet")),
-    }
-}
-
-/// Whether a policy makes sense in itself.
-pub fn check(_policy: &Policy) -> Result<(), Failure> {
-    Ok(())
-}
 
 /// The interpreter that a policy asks for.
 pub fn interpreter(policy: &Policy) -> Result<Interpreter, Failure> {
@@ -41,8 +27,8 @@ pub fn probe_deep() -> Host {
 }
 
 /// Carries out a job as its own warden.
-pub fn run(_plan: &Plan, _job: Job) -> Result<Outcome, Failure> {
-    Err(Failure::new("running is not wired up yet"))
+pub fn run(plan: &Plan, job: Job) -> Result<Outcome, Failure> {
+    Ok(warden::run(plan, job, Steering::Signals)?)
 }
 
 /// Serves as the warden of a library; the exit code.

@@ -38,11 +38,21 @@ impl fmt::Display for Failure {
 
 impl From<belljar::python::InterpreterError> for Failure {
     fn from(error: belljar::python::InterpreterError) -> Self {
-        let text = error.to_string();
-        match text.rsplit_once("; ") {
-            Some((message, hint)) => Self::with_hint(message, hint),
-            None => Self::new(text),
-        }
+        split(&error.to_string())
+    }
+}
+
+impl From<belljar::policy::PolicyError> for Failure {
+    fn from(error: belljar::policy::PolicyError) -> Self {
+        split(&error.to_string())
+    }
+}
+
+/// The library's messages end with the next step, after a semicolon.
+fn split(text: &str) -> Failure {
+    match text.rsplit_once("; ") {
+        Some((message, hint)) => Failure::with_hint(message, hint),
+        None => Failure::new(text),
     }
 }
 

@@ -164,6 +164,7 @@ pub fn clap(error: &clap::Error, failure: Option<&Failure>, json: bool) {
 
 fn line(weight: Weight, word: &str, text: &str) {
     let style = weight.style();
-    let mut out = anstream::stderr().lock();
-    let _ = writeln!(out, "{style}{word}{style:#} {}", escape(text));
+    // In one piece, so that lines of other processes do not fall between.
+    let text = format!("{style}{word}{style:#} {}\n", escape(text));
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }

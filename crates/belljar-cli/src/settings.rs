@@ -1,115 +1,93 @@
-//! From flags and the policy file that they name to a policy.
+//! From flags and the policy file that they name to a policy. Flags are one more document, laid over the file's, so
+//! that both obey the same rules.
 
 use std::path::PathBuf;
 
 use belljar::Policy;
-use belljar::policy::{Mount, Workdir, WorkdirMode};
+use belljar::policy::PolicyDocument;
 
-use crate::args::{Base, Folders, Limits, PolicyFlags};
+use crate::args::PolicyFlags;
 use crate::failure::Failure;
-use crate::values::absolute;
+use crate::values::{self, absolute};
 
-/// The policy that the flags ask for. A flag outranks the file.
+/// The policy that the flags ask for.
 pub fn policy(flags: &PolicyFlags) -> Result<Policy, Failure> {
-    let mut policy = from_file(&flags.base)?;
-    base(&mut policy, &flags.base)?;
-    limits(&mut policy, &flags.limits);
-    folders(&mut policy, &flags.folders)?;
-    if let Some(tier) = flags.require.require {
-        policy.require.tier = tier;
-    }
-    for layer in &flags.require.require_layer {
-        if !policy.require.layers.contains(layer) {
-            policy.require.layers.push(*layer);
-        }
-    }
-    crate::engine::check(&policy)?;
-    Ok(policy)
+    Ok(document(flags)?.resolve()?)
 }
 
-/// As [`policy`], without the default timeout: someone is at the keyboard.
-pub fn policy_without_timeout(flags: &PolicyFlags) -> Result<Policy, Failure> {
-    let mut policy = policy(flags)?;
-    if flags.limits.timeout.is_none() {
-        policy.limits.timeout = None;
-    }
-    Ok(policy)
+/// As [`policy`], with a timeout only where one is given: someone is at the keyboard.
+pub fn interactive(flags: &PolicyFlags) -> Result<Policy, Failure> {
+    let mut document = document(flags)?;
+    document.timeout.get_or_insert(None);
+    Ok(document.resolve()?)
 }
 
-fn from_file(base: &Base) -> Result<Policy, Failure> {
-    let named = base.policy.clone().or_else(|| {
+fn document(flags: &PolicyFlags) -> Result<PolicyDocument, Failure> {
+    let named = flags.base.policy.clone().or_else(|| {
         let named = std::env::var_os("BELLJAR_POLICY")?;
         (!named.is_empty()).then(|| PathBuf::from(named))
     });
-    crate::engine::policy(named.as_deref(), base.profile.as_deref())
-}
-
-fn base(policy: &mut Policy, flags: &Base) -> Result<(), Failure> {
-    if let Some(python) = &flags.python {
-        let path = python.contains('/').then(|| absolute(python)).transpose();
-        let path = path.map_err(|cause| Failure::new(format!("--python {cause}")))?;
-        policy.python = Some(path.map_or_else(|| python.clone(), |path| path.to_string_lossy().into_owned()));
-    }
-    if let Some(venv) = &flags.venv {
-        let venv = absolute(venv).map_err(|cause| Failure::new(format!("--venv {cause}")))?;
-        policy.venv = Some(venv);
-    }
-    if let Some(network) = flags.network {
-        policy.network = network;
-    }
-    policy.env.extend(flags.env.iter().cloned());
-    policy.system &= !flags.no_system;
-    Ok(())
-}
-
-fn limits(policy: &mut Policy, flags: &Limits) {
-    let limits = &mut policy.limits;
-    if let Some(timeout) = flags.timeout {
-        limits.timeout = timeout.0;
-    }
-    limits.memory = flags.memory.unwrap_or(limits.memory);
-    limits.cpus = flags.cpus.unwrap_or(limits.cpus);
-    limits.cpu_seconds = flags
-        .cpu_seconds
-        .map(|time| time.as_secs_f64())
-        .or(limits.cpu_seconds);
-    limits.pids = flags.pids.unwrap_or(limits.pids);
-    limits.disk = flags.disk.unwrap_or(limits.disk);
-    limits.inodes = flags.inodes.unwrap_or(limits.inodes);
-    limits.open_files = flags.open_files.unwrap_or(limits.open_files);
-    limits.file_size = flags.file_size.or(limits.file_size);
-    limits.output = flags.output.unwrap_or(limits.output);
-}
-
-fn folders(policy: &mut Policy, flags: &Folders) -> Result<(), Failure> {
-    for mount in &flags.mount {
-        // A mount that is typed takes the place of the file's at the same target.
-        policy.mounts.retain(|other| other.target != mount.target);
-        policy.mounts.push(Mount {
-            source: mount.source.clone(),
-            target: mount.target.clone(),
-            access: mount.access,
-        });
-    }
-    if let Some(typed) = &flags.workdir {
-        policy.workdir = Some(Workdir {
-            source: typed.source.clone(),
-            target: typed.target.clone().unwrap_or_else(|| PathBuf::from("/jar")),
-            mode: WorkdirMode::Write,
-        });
-    }
-    let mode = match (flags.apply, flags.draft) {
-        (true, _) => WorkdirMode::Apply,
-        (false, true) => WorkdirMode::Draft,
-        (false, false) => return Ok(()),
+    let mut document = match named {
+        Some(file) => PolicyDocument::read(&file)?,
+        None => PolicyDocument::default(),
     };
-    let Some(workdir) = &mut policy.workdir else {
-        let flag = if flags.apply { "--apply" } else { "--draft" };
-        return Err(Failure::with_hint(
-            format!("{flag} needs a folder to change"),
-            "name it with --workdir DIR",
-        ));
+    if let Some(profile) = &flags.base.profile {
+        document = document.profile(profile)?;
+    }
+    let mut typed = typed(flags)?;
+    // What is typed takes the place of the file's at the same target, instead of clashing with it.
+    document
+        .mount
+        .retain(|mount| typed.mount.iter().all(|other| other.target != mount.target));
+    // A layer that the file requires stays required.
+    if let Some(layers) = &mut typed.require_layers {
+        layers.extend(document.require_layers.iter().flatten());
+    }
+    Ok(document.merge(typed))
+}
+
+/// The flags alone.
+fn typed(flags: &PolicyFlags) -> Result<PolicyDocument, Failure> {
+    let PolicyFlags {
+        base,
+        limits,
+        folders,
+        require,
+    } = flags;
+    let python = match &base.python {
+        Some(path) if path.contains('/') => {
+            let path = absolute(path).map_err(|cause| Failure::new(format!("--python {cause}")))?;
+            Some(path.to_string_lossy().into_owned())
+        }
+        version => version.clone(),
     };
-    workdir.mode = mode;
-    Ok(())
+    let venv = base.venv.as_ref().map(absolute).transpose();
+    let layers = &require.require_layer;
+    Ok(PolicyDocument {
+        python,
+        venv: venv.map_err(|cause| Failure::new(format!("--venv {cause}")))?,
+        system: base.no_system.then_some(false),
+        network: base.network,
+        mount: folders.mount.clone(),
+        workdir: folders.workdir.clone(),
+        draft: folders.draft.then_some(true),
+        // Someone who types --draft wants nothing written, whatever the file says.
+        apply: (folders.apply || folders.draft).then_some(folders.apply),
+        env: base.env.iter().cloned().collect(),
+        timeout: limits.timeout.map(|values::Limit(timeout)| timeout),
+        memory: limits.memory,
+        cpus: limits.cpus,
+        cpu_seconds: limits
+            .cpu_seconds
+            .map(|values::Limit(time)| time.map(|time| time.as_secs_f64())),
+        pids: limits.pids,
+        disk: limits.disk,
+        inodes: limits.inodes,
+        open_files: limits.open_files,
+        file_size: limits.file_size.map(|values::Limit(size)| size),
+        output: limits.output,
+        require: require.require,
+        require_layers: (!layers.is_empty()).then(|| layers.clone()),
+        profiles: Default::default(),
+    })
 }

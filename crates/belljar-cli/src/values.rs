@@ -1,35 +1,16 @@
 //! Values of flags: times, sizes, mounts, variables. Relative paths are taken from the current folder, because the
 //! person who types them sees it; in policy files they are refused.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use belljar::policy::{Access, Layer, Network, Tier};
+use belljar::policy::{Layer, Mount, Network, Tier, Workdir, parse_duration, parse_size};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// A wall-time limit, or explicitly none.
+/// A limit that can be switched off with `none`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeout(pub Option<Duration>);
-
-/// A host file or folder in the jar, as typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
-    /// On the host.
-    pub source: PathBuf,
-    /// In the jar.
-    pub target: PathBuf,
-    /// Whether the guest may write.
-    pub access: Access,
-}
-
-/// A working directory, as typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workdir {
-    /// On the host.
-    pub source: PathBuf,
-    /// In the jar; the default when `None`.
-    pub target: Option<PathBuf>,
-}
+pub struct Limit<T>(pub Option<T>);
 
 /// One of a few names.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
@@ -57,69 +38,37 @@ pub fn tier() -> impl TypedValueParser<Value = Tier> {
 
 /// Reads a layer.
 pub fn layer() -> impl TypedValueParser<Value = Layer> {
-    one_of(
-        [
-            Layer::Namespaces,
-            Layer::Root,
-            Layer::Privileges,
-            Layer::Seccomp,
-            Layer::Landlock,
-            Layer::Cgroup,
-            Layer::Rlimits,
-            Layer::Descriptors,
-            Layer::Clock,
-        ]
-        .map(|layer| (layer.name(), layer)),
-    )
+    one_of(Layer::ALL.map(|layer| (layer.name(), layer)))
 }
 
-/// Reads `NAME=VALUE`, or `NAME` for the value that it has here.
-pub fn variable(text: &str) -> Result<(String, String), String> {
-    if let Some((name, value)) = text.split_once('=') {
-        return Ok((name.to_owned(), value.to_owned()));
-    }
-    match std::env::var(text) {
-        Ok(value) => Ok((text.to_owned(), value)),
-        Err(std::env::VarError::NotPresent) => Err(format!("{text} is not set here; give {text}=VALUE")),
-        Err(std::env::VarError::NotUnicode(_)) => Err(format!("the value of {text} is not UTF-8")),
-    }
+/// Reads `NAME=VALUE`, or `NAME` alone.
+pub fn variable(text: &str) -> Result<(String, Option<String>), Infallible> {
+    Ok(match text.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
+    })
 }
 
 /// Reads `SRC[:DST][:ro|rw]`.
 pub fn mount(text: &str) -> Result<Mount, String> {
-    let (text, access) = match text.rsplit_once(':') {
-        Some((rest, "ro")) => (rest, Access::ReadOnly),
-        Some((rest, "rw")) => (rest, Access::ReadWrite),
-        _ => (text, Access::ReadOnly),
-    };
-    let (source, target) = place(text)?;
-    let source = absolute(source)?;
-    let target = target.unwrap_or_else(|| source.clone());
-    Ok(Mount {
-        source,
-        target,
-        access,
-    })
+    let mut mount = Mount::parse(text, Some(&here()?)).map_err(|error| error.to_string())?;
+    let same = mount.target == mount.source;
+    mount.source = absolute(&mount.source)?;
+    if same {
+        mount.target.clone_from(&mount.source);
+    }
+    Ok(mount)
 }
 
 /// Reads `DIR[:DST]`.
 pub fn workdir(text: &str) -> Result<Workdir, String> {
-    let (source, target) = place(text)?;
-    Ok(Workdir {
-        source: absolute(source)?,
-        target,
-    })
+    let mut workdir = Workdir::parse(text, Some(&here()?)).map_err(|error| error.to_string())?;
+    workdir.source = absolute(&workdir.source)?;
+    Ok(workdir)
 }
 
-/// Splits `SRC[:DST]`. A path with a colon in it can be given in a policy file.
-fn place(text: &str) -> Result<(&str, Option<PathBuf>), String> {
-    match text.split_once(':') {
-        None => Ok((text, None)),
-        Some((_, target)) if !target.starts_with('/') => {
-            Err(format!("`{target}` is not an absolute path in the jar"))
-        }
-        Some((source, target)) => Ok((source, Some(PathBuf::from(target)))),
-    }
+fn here() -> Result<PathBuf, String> {
+    std::env::current_dir().map_err(|error| format!("cannot tell the current folder: {}", plain(&error)))
 }
 
 /// A path from the current folder, without `.` and `..`.
@@ -146,63 +95,25 @@ pub fn plain(error: &std::io::Error) -> String {
 
 /// Reads a size such as 512M.
 pub fn size(text: &str) -> Result<u64, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let power = match unit
-        .trim()
-        .to_ascii_lowercase()
-        .trim_end_matches("ib")
-        .trim_end_matches('b')
-    {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        _ => return Err(format!("`{text}` is not a size such as 512M or 2G")),
-    };
-    let number: f64 = number
-        .parse()
-        .map_err(|_| format!("`{text}` is not a size such as 512M or 2G"))?;
-    Ok((number * 1024f64.powi(power)) as u64)
+    parse_size(text).ok_or_else(|| "write a size such as 512M or 2G".to_owned())
+}
+
+/// Reads a size, or `none`.
+pub fn size_or_none(text: &str) -> Result<Limit<u64>, String> {
+    or_none(text, size)
 }
 
 /// Reads a time such as 30s, or `none`.
-pub fn timeout(text: &str) -> Result<Timeout, String> {
+pub fn time_or_none(text: &str) -> Result<Limit<Duration>, String> {
+    or_none(text, |text| {
+        parse_duration(text).ok_or_else(|| "write a time such as 500ms, 30s or 5m, or none".to_owned())
+    })
+}
+
+fn or_none<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Limit<T>, String> {
     if text == "none" {
-        return Ok(Timeout(None));
-    }
-    seconds(text).map(|time| Timeout(Some(time)))
-}
-
-/// Reads a time such as 30s.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a time such as 500ms, 30s or 5m");
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * factor).map_err(|_| wrong())
-}
-
-/// Reads a number of processors.
-pub fn cpus(text: &str) -> Result<f64, String> {
-    let number: f64 = text
-        .parse()
-        .map_err(|_| format!("`{text}` is not a number such as 2 or 0.5"))?;
-    if number.is_finite() && number > 0.0 {
-        Ok(number)
+        Ok(Limit(None))
     } else {
-        Err(format!("`{text}` is not a number above 0"))
+        read(text).map(|value| Limit(Some(value)))
     }
 }

@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use belljar::policy::{Layer, Network, Tier};
+use belljar::policy::{Layer, Mount, Network, Tier, Workdir};
 use clap::{ArgAction, Args};
 
-use crate::values;
+use crate::values::{self, Limit};
 
 // Everything that makes a policy.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub struct Base {
     /// Read a policy from FILE, TOML or a pyproject.toml [env: BELLJAR_POLICY]; no file is read unless named
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Use this profile
+    /// Use a profile of the file, or a built-in one: strict, data, jupyter
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
     /// The interpreter: a version such as 3.12, or a path
@@ -45,7 +45,7 @@ pub struct Base {
     pub network: Option<Network>,
     /// Set a variable, or pass one on by name; nothing else is inherited
     #[arg(long, value_name = "NAME=VALUE|NAME", value_parser = values::variable)]
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, Option<String>)>,
     /// Leave /usr out: show only what the interpreter needs
     #[arg(long)]
     pub no_system: bool,
@@ -56,17 +56,17 @@ pub struct Base {
 #[command(next_help_heading = "Limits (sizes in powers of 1024)")]
 pub struct Limits {
     /// Wall time, such as 500ms, 30s, 5m, or none [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = values::timeout)]
-    pub timeout: Option<values::Timeout>,
+    #[arg(long, value_name = "TIME", value_parser = values::time_or_none)]
+    pub timeout: Option<Limit<Duration>>,
     /// Memory of all its processes together [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub memory: Option<u64>,
     /// Processors, also as a fraction [default: 1]
-    #[arg(long, value_name = "N", value_parser = values::cpus)]
+    #[arg(long, value_name = "N")]
     pub cpus: Option<f64>,
-    /// Processor time of all its processes together
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
-    pub cpu_seconds: Option<Duration>,
+    /// Processor time of all its processes together [default: none]
+    #[arg(long, value_name = "TIME", value_parser = values::time_or_none)]
+    pub cpu_seconds: Option<Limit<Duration>>,
     /// Processes and threads [default: 128]
     #[arg(long, value_name = "N")]
     pub pids: Option<u64>,
@@ -79,9 +79,9 @@ pub struct Limits {
     /// Open files of one process [default: 1024]
     #[arg(long, value_name = "N")]
     pub open_files: Option<u64>,
-    /// Size of one file
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
-    pub file_size: Option<u64>,
+    /// Size of one file [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = values::size_or_none)]
+    pub file_size: Option<Limit<u64>>,
     /// Bytes of stdout, and as many of stderr [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub output: Option<u64>,
@@ -93,10 +93,10 @@ pub struct Limits {
 pub struct Folders {
     /// Show a host file or folder: at the same path and read-only unless told
     #[arg(long, value_name = "SRC[:DST][:ro|rw]", value_parser = values::mount)]
-    pub mount: Vec<values::Mount>,
+    pub mount: Vec<Mount>,
     /// A host folder as the working directory, writable, in place of a fresh /jar
     #[arg(long, value_name = "DIR[:DST]", value_parser = values::workdir)]
-    pub workdir: Option<values::Workdir>,
+    pub workdir: Option<Workdir>,
     /// List what the run changes in the workdir, and leave the folder as it was
     #[arg(long)]
     pub draft: bool,

@@ -13,7 +13,7 @@ use crate::{settings, streams};
 /// Runs a shell in a jar; the exit code.
 pub fn shell(args: ShellArgs, printer: Printer) -> Result<i32, Failure> {
     let tty = terminal::of_caller()?;
-    let policy = settings::policy_without_timeout(&args.policy)?;
+    let policy = settings::interactive(&args.policy)?;
     let mut job = Job::new(Program::Shell);
     (job.stdout, job.stderr) = (Sink::Null, Sink::Null);
     let kind = std::env::var("TERM")

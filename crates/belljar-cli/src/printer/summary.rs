@@ -1,6 +1,7 @@
 //! What is said on stderr after a run: how it ended when that was not its own choice, a hint, dropped output, changed
 //! files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use belljar::Outcome;
@@ -114,27 +115,23 @@ fn changes(outcome: &Outcome, kept: Kept<'_>, lines: &mut Vec<Line>) {
     .into_iter()
     .flat_map(|(mark, names)| names.iter().map(move |name| format!("{mark} {name}")))
     .collect();
-    let clean =
-        matches!(outcome.status, Status::Returned | Status::Exited) && outcome.exit_code.unwrap_or(0) == 0;
     let more = if changes.truncated { " or more" } else { "" };
-    let count = format!(
-        "{}{more} {}",
-        marked.len(),
-        if marked.len() == 1 { "change" } else { "changes" }
-    );
+    let count = |thing: &str| {
+        let many = if marked.len() == 1 { "" } else { "s" };
+        format!("{}{more} {thing}{many}", marked.len())
+    };
     let text = match kept {
         Kept::Nothing => return,
-        Kept::Drafted => format!("{count}, not applied (--apply writes them)"),
-        Kept::Applied(folder) if clean => format!("{count}, written to {}", folder.display()),
-        Kept::Applied(_) => format!("{count}, not applied because the run did not end well"),
-        Kept::Collected(folder) => {
-            let files = marked.len();
-            format!(
-                "{files}{more} {} collected in {}",
-                if files == 1 { "file" } else { "files" },
-                folder.display()
-            )
+        Kept::Drafted => format!("{}, not applied (--apply writes them)", count("change")),
+        Kept::Applied(folder) if changes.applied => {
+            format!("{}, written to {}", count("change"), folder.display())
         }
+        Kept::Applied(_) if marked.is_empty() => "0 changes".to_owned(),
+        Kept::Applied(_) => format!(
+            "{}, not applied because the run did not end well",
+            count("change")
+        ),
+        Kept::Collected(folder) => format!("{} collected in {}", count("path"), folder.display()),
     };
     lines.push((Weight::Note, "belljar:", text));
     let hidden = marked.len().saturating_sub(LISTED);
@@ -151,13 +148,16 @@ fn changes(outcome: &Outcome, kept: Kept<'_>, lines: &mut Vec<Line>) {
             format!("and {hidden} more (--json lists them)"),
         ));
     }
-    let skipped = changes.skipped.iter().take(LISTED);
-    lines.extend(skipped.map(|(name, why)| (Weight::Warning, "belljar:", format!("left out {name}: {why}"))));
-    if changes.skipped.len() > LISTED {
-        let text = format!(
-            "left out {} more (--json lists them)",
-            changes.skipped.len() - LISTED
-        );
+    named("left out", &changes.skipped, lines);
+    named("take care with", &changes.notable, lines);
+}
+
+/// Names with a reason each, as many as one reads.
+fn named(what: &str, names: &BTreeMap<String, String>, lines: &mut Vec<Line>) {
+    let shown = names.iter().take(LISTED);
+    lines.extend(shown.map(|(name, why)| (Weight::Warning, "belljar:", format!("{what} {name}: {why}"))));
+    if names.len() > LISTED {
+        let text = format!("{what} {} more (--json lists them)", names.len() - LISTED);
         lines.push((Weight::Warning, "belljar:", text));
     }
 }

@@ -1,0 +1,179 @@
+//! Host folders: shown, changed, drafted, applied, collected.
+
+use crate::harness::{Place, everyone};
+
+const EDIT: &str = "open('new.txt', 'w').write('n')
+open('old.txt', 'a').write('!')
+import os; os.remove('gone.txt')";
+
+fn folder(place: &Place) {
+    place.write("work/old.txt", "old");
+    place.write("work/gone.txt", "");
+    place.write("edit.py", EDIT);
+}
+
+#[test]
+fn a_workdir_is_changed() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        folder(&place);
+        let ran = place.run(&["run", "--workdir", "work", "edit.py"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "as {who:?}");
+        assert_eq!(
+            (place.read("work/old.txt"), place.read("work/new.txt")),
+            ("old!".into(), "n".into())
+        );
+        assert!(!place.path().join("work/gone.txt").exists());
+    }
+}
+
+#[test]
+fn a_draft_is_listed_and_dropped() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        folder(&place);
+        let ran = place.run(&["run", "--workdir", "work", "--draft", "edit.py"]);
+        assert_eq!(ran.code, 0, "as {who:?}: {}", ran.stderr);
+        assert_eq!(
+            ran.stderr,
+            "belljar: 3 changes, not applied (--apply writes them)\n  + new.txt\n  ~ old.txt\n  - gone.txt\n"
+        );
+        assert_eq!(place.read("work/old.txt"), "old");
+        assert!(place.path().join("work/gone.txt").exists() && !place.path().join("work/new.txt").exists());
+    }
+}
+
+#[test]
+fn a_draft_is_applied_after_a_clean_exit_only() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        folder(&place);
+        let args = ["run", "--workdir", "work", "--apply", "-c"];
+        let failed = place.run(&[&args[..], &[&format!("{EDIT}\nraise SystemExit(3)")]].concat());
+        assert_eq!(failed.code, 3);
+        assert!(
+            failed
+                .stderr
+                .starts_with("belljar: 3 changes, not applied because"),
+            "{}",
+            failed.stderr
+        );
+        assert_eq!(place.read("work/old.txt"), "old");
+        let clean = place.run(&[&args[..], &[EDIT]].concat());
+        assert_eq!(clean.code, 0, "{}", clean.stderr);
+        assert!(
+            place
+                .plain(&clean.stderr)
+                .starts_with("belljar: 3 changes, written to [folder]/work\n"),
+            "{}",
+            clean.stderr
+        );
+        assert_eq!(
+            (place.read("work/old.txt"), place.read("work/new.txt")),
+            ("old!".into(), "n".into())
+        );
+        assert!(!place.path().join("work/gone.txt").exists());
+    }
+}
+
+#[test]
+fn what_is_left_is_collected() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        let make = "import os; os.mkdir('d'); open('d/a', 'w').write('A'); open('b\\x1b[2J', 'w').write('B')";
+        let ran = place.run(&["run", "--collect", "out", "-c", make]);
+        assert_eq!(ran.code, 0, "as {who:?}: {}", ran.stderr);
+        assert_eq!(place.read("out/d/a"), "A");
+        assert_eq!(place.read("out/b\u{1b}[2J"), "B");
+        assert!(
+            place.plain(&ran.stderr).contains("collected in [folder]/out\n"),
+            "{}",
+            ran.stderr
+        );
+        assert!(
+            !ran.stderr.contains('\u{1b}'),
+            "a guest's file name cannot drive the terminal: {:?}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("b\\u{1b}[2J"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn mounts_are_read_only_unless_told() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        place.write("data/in.txt", "in");
+        let write = "print(open('/data/in.txt').read()); open('/data/out.txt', 'w').write('out')";
+        let read_only = place.run(&["run", "--mount", "data:/data", "-c", write]);
+        assert_eq!(
+            (read_only.code, read_only.stdout.as_str()),
+            (1, "in\n"),
+            "as {who:?}: {}",
+            read_only.stderr
+        );
+        assert!(!place.path().join("data/out.txt").exists());
+        let read_write = place.run(&["run", "--mount", "data:/data:rw", "-c", write]);
+        assert_eq!(
+            (read_write.code, read_write.stdout.as_str()),
+            (0, "in\n"),
+            "as {who:?}: {}",
+            read_write.stderr
+        );
+        assert_eq!(place.read("data/out.txt"), "out");
+    }
+}
+
+#[test]
+fn relative_paths_are_taken_from_here() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        place.write("data/in.txt", "in");
+        place.write("deep/down/x", "");
+        let mut command = place.command(&[
+            "run",
+            "--mount",
+            "../../data",
+            "-c",
+            "import sys; print(open(sys.argv[1]).read())",
+        ]);
+        let shown = place
+            .path()
+            .canonicalize()
+            .expect("the folder")
+            .join("data/in.txt");
+        command.arg(shown).current_dir(place.path().join("deep/down"));
+        let ran = crate::harness::finish(&mut command, "");
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (0, "in\n"),
+            "as {who:?}: {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_policy_file_counts_only_when_named_and_flags_outrank_it() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        let policy = "env = { MINE = \"file\" }\n[profile.ci]\nenv = { MINE = \"profile\" }\n";
+        place.write("policy.toml", policy);
+        place.write(
+            "pyproject.toml",
+            "[tool.belljar]\nenv = { MINE = \"pyproject\" }\n",
+        );
+        let show = ["-c", "import os; print(os.environ.get('MINE'))"];
+        let mine = |flags: &[&str]| place.run(&[&["run"], flags, &show].concat()).stdout;
+        assert_eq!(mine(&[]), "None\n", "nothing is found by itself");
+        assert_eq!(mine(&["--policy", "policy.toml"]), "file\n");
+        assert_eq!(mine(&["--policy", "pyproject.toml"]), "pyproject\n");
+        assert_eq!(mine(&["--policy", "policy.toml", "--profile", "ci"]), "profile\n");
+        assert_eq!(mine(&["--policy", "policy.toml", "--env", "MINE=flag"]), "flag\n");
+        let mut command = place.command(&[&["run"], &show[..]].concat());
+        assert_eq!(
+            crate::harness::finish(command.env("BELLJAR_POLICY", "policy.toml"), "").stdout,
+            "file\n"
+        );
+    }
+}

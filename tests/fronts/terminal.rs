@@ -1,0 +1,1 @@
+//! `shell` on a real terminal of its own, and Ctrl-C.

@@ -33,5 +33,5 @@ pub fn run(plan: &Plan, job: Job) -> Result<Outcome, Failure> {
 
 /// Serves as the warden of a library; the exit code.
 pub fn serve() -> i32 {
-    crate::exit::OWN_FAILURE
+    warden::serve()
 }

@@ -1,6 +1,8 @@
 //! Our own failures. What a guest does is never one of these: that is an [`Outcome`](crate::Outcome).
 
-use std::io;
+use std::{fmt, io};
+
+use crate::outcome::Outcome;
 
 /// Why belljar itself could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +35,27 @@ pub enum Error {
     /// A draft could not be applied.
     #[error(transparent)]
     Apply(#[from] crate::files::ApplyError),
+    /// The policy is not one.
+    #[error(transparent)]
+    Policy(#[from] crate::policy::PolicyError),
+    /// No interpreter could be had.
+    #[error(transparent)]
+    Interpreter(#[from] crate::python::InterpreterError),
+    /// The binary that becomes the warden is missing.
+    #[error(transparent)]
+    Binary(#[from] crate::client::BinaryError),
+    /// The arguments of a call are no data.
+    #[error("the arguments of the call cannot be sent: {0}")]
+    Arguments(#[source] serde_json::Error),
+    /// A call did not give the value that was asked for.
+    #[error("the call gave no value: {}", .0)]
+    Call(Box<CallError>),
+    /// The warden, a process of its own, could not do it; this is its own text.
+    #[error("{text}")]
+    Warden {
+        /// What it said.
+        text: String,
+    },
     /// A process of ours ended before its work was done.
     #[error("the {process} ended unexpectedly ({how})")]
     Lost {
@@ -48,12 +71,39 @@ fn next_step(hint: &Option<String>) -> String {
 }
 
 impl Error {
+    pub(crate) fn arguments(error: serde_json::Error) -> Self {
+        Self::Arguments(error)
+    }
+
+    pub(crate) fn call(value: Option<serde_json::Error>, outcome: Outcome) -> Self {
+        Self::Call(Box::new(CallError { value, outcome }))
+    }
+
     /// A failed step.
     pub(crate) fn setup(step: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::Setup {
             step: step.into(),
             source: source.into(),
             hint: None,
+        }
+    }
+}
+
+/// Why a call gave no value, and everything that is known of its run.
+#[derive(Debug)]
+pub struct CallError {
+    /// Why the value is not of the wanted type, when there was one.
+    pub value: Option<serde_json::Error>,
+    /// How the run ended.
+    pub outcome: Outcome,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.value, &self.outcome.exception) {
+            (Some(error), _) => write!(f, "the value is of another type: {error}"),
+            (None, Some(exception)) => write!(f, "{}: {}", exception.type_name, exception.message),
+            (None, None) => write!(f, "it ended as {:?}", self.outcome.status),
         }
     }
 }

@@ -9,6 +9,8 @@
 //! - **jar**: one isolated room for one job. Used once.
 //! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
 
+pub mod client;
+mod command;
 mod error;
 pub mod files;
 pub mod host;
@@ -20,12 +22,26 @@ pub mod policy;
 pub mod pyerror;
 pub mod python;
 mod runtime;
+mod sandbox;
 pub mod warden;
 pub mod wire;
 
-pub use error::Error;
+pub use command::{Child, Command, Stdio};
+pub use error::{CallError, Error};
 pub use host::Host;
 pub use job::Job;
 pub use outcome::Outcome;
 pub use plan::Plan;
 pub use policy::Policy;
+pub use sandbox::{Builder, Sandbox};
+
+/// Checks a policy, finds its interpreter and resolves both for a host.
+pub fn prepare(policy: &Policy, host: &Host) -> Result<Plan, Error> {
+    policy.check()?;
+    let mut python = python::find(policy.python.as_deref(), policy.venv.as_deref())?;
+    if !policy.system {
+        let needs = python.alone()?;
+        (python.mounts, python.links) = (needs.mounts, needs.links);
+    }
+    Ok(Plan::resolve(policy, host, &python)?)
+}

@@ -151,3 +151,22 @@ pub enum State {
     /// Not at all.
     Absent,
 }
+
+impl Outcome {
+    /// Whether it came to its end with exit code 0.
+    pub fn success(&self) -> bool {
+        matches!(self.status, Status::Returned | Status::Exited) && self.exit_code == Some(0)
+    }
+}
+
+impl Captured {
+    /// As text: head, a line that tells how much was dropped, tail. What is no UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.head).into_owned();
+        if self.dropped > 0 {
+            text.push_str(&format!("\n… {} bytes dropped …\n", self.dropped));
+        }
+        text.push_str(&String::from_utf8_lossy(&self.tail));
+        text
+    }
+}

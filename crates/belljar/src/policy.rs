@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use check::check_env;
 pub use document::PolicyDocument;
 pub use error::{EnvProblem, PathProblem, PolicyError};
 pub use keys::{KEYS, Key, reference};

@@ -5,6 +5,7 @@
 
 mod finish;
 mod pump;
+mod serve;
 mod start;
 mod steer;
 mod stream;
@@ -16,6 +17,7 @@ use crate::job::Job;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 
+pub use serve::serve;
 pub use steer::Steering;
 
 /// Runs one job in a jar of its own, from delivery to the empty jar.

@@ -75,6 +75,15 @@ impl Policy {
     }
 }
 
+/// Refuses variables that a guest must not be given.
+pub fn check_env<'a>(variables: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> Result<(), PolicyError> {
+    environment::check_count(variables.len())?;
+    for (name, value) in variables {
+        variable(name, value)?;
+    }
+    Ok(())
+}
+
 /// Refuses a request that cannot be an interpreter's version or path.
 pub(super) fn python(request: &str) -> Result<(), PolicyError> {
     let printable = !request.is_empty() && request.len() <= 4096 && !request.chars().any(char::is_control);

@@ -1,0 +1,137 @@
+//! The way from a program of any shape (many threads, its own signal handlers) to a warden: a process of its own, our
+//! binary, that is given one plan and one job over a socket and answers with one outcome.
+
+mod binary;
+mod message;
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+
+use crate::error::Error;
+use crate::job::Job;
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+
+pub use binary::{BinaryError, find_binary};
+pub(crate) use message::{Reply, Request};
+
+/// Largest message in either direction: files of a job and captured output are in it.
+const MAX_MESSAGE: u64 = 1 << 30;
+
+/// A job that runs. Dropping it ends the job.
+#[derive(Debug)]
+pub struct Running {
+    socket: UnixStream,
+    warden: Child,
+}
+
+/// Starts a warden and hands it the job.
+pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<Running, Error> {
+    let (ours, wardens) = UnixStream::pair().map_err(|error| Error::setup("make a socket pair", error))?;
+    let warden = Command::new(binary)
+        .arg("warden")
+        .env_clear()
+        .envs(std::env::var_os("BELLJAR_LOG").map(|filter| ("BELLJAR_LOG", filter)))
+        .current_dir("/")
+        // The only descriptor that it gets from us; all others are closed on exec.
+        .stdin(OwnedFd::from(wardens))
+        .stdout(Stdio::null())
+        .stderr(if std::env::var_os("BELLJAR_LOG").is_some() { Stdio::inherit() } else { Stdio::null() })
+        .spawn()
+        .map_err(|error| Error::setup(format!("start {}", binary.display()), error))?;
+    let running = Running { socket: ours, warden };
+    let (request, blobs, fds) = Request::new(plan, job)?;
+    let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+    send(&running.socket, &request, &blobs, &fds).map_err(|error| Error::setup("hand the job to the warden", error))?;
+    Ok(running)
+}
+
+impl Running {
+    /// The warden's process id. The jar's init is its child.
+    pub fn warden_pid(&self) -> u32 {
+        self.warden.id()
+    }
+
+    /// Sends the guest an interrupt, as Ctrl-C would; the second one ends it.
+    pub fn interrupt(&self) {
+        let _ = (&self.socket).write_all(b"i");
+    }
+
+    /// Ends the job. Its outcome is `cancelled`.
+    pub fn kill(&self) {
+        let _ = (&self.socket).write_all(b"k");
+    }
+
+    /// Waits for the outcome.
+    pub fn wait(mut self) -> Result<Outcome, Error> {
+        let answer = receive::<Reply>(&self.socket, Vec::new());
+        let status = self.warden.wait().map_err(|error| Error::setup("wait for the warden", error))?;
+        match answer {
+            Ok((reply, blobs)) => reply.into_outcome(blobs),
+            Err(_) => Err(Error::Lost { process: "warden", how: status.to_string() }),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The end of the socket ends the run; a warden that has answered is gone already.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        let _ = self.warden.wait();
+    }
+}
+
+/// Writes a message: lengths, a JSON head, raw parts. Descriptors go with its first bytes.
+pub(crate) fn send(
+    mut socket: &UnixStream,
+    head: &impl serde::Serialize,
+    blobs: &[Vec<u8>],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let head = serde_json::to_vec(head)?;
+    let mut lengths = Vec::new();
+    lengths.extend((blobs.len() as u64).to_le_bytes());
+    lengths.extend((head.len() as u64).to_le_bytes());
+    for blob in blobs {
+        lengths.extend((blob.len() as u64).to_le_bytes());
+    }
+    let sent = belljar_linux::descriptors::send(socket.as_fd(), &lengths, fds)?;
+    socket.write_all(&lengths[sent..])?;
+    socket.write_all(&head)?;
+    blobs.iter().try_for_each(|blob| socket.write_all(blob))
+}
+
+/// Reads a message whose first bytes, if some were taken already, are `first`.
+pub(crate) fn receive<Head: serde::de::DeserializeOwned>(
+    socket: &UnixStream,
+    first: Vec<u8>,
+) -> io::Result<(Head, Vec<Vec<u8>>)> {
+    let mut source = first.as_slice().chain(socket);
+    let mut number = || -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        source.read_exact(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    };
+    let (count, head) = (number()?, number()?);
+    if count > 1 << 20 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let lengths = (0..count).map(|_| number()).collect::<io::Result<Vec<u64>>>()?;
+    let total = lengths.iter().try_fold(head, |total, length| total.checked_add(*length));
+    if total.is_none_or(|total| total > MAX_MESSAGE) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut part = |length: u64| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if source.by_ref().take(length).read_to_end(&mut bytes)? as u64 == length {
+            Ok(bytes)
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    };
+    let head = serde_json::from_slice(&part(head)?)?;
+    let blobs = lengths.into_iter().map(part).collect::<io::Result<_>>()?;
+    Ok((head, blobs))
+}

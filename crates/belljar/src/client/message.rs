@@ -1,0 +1,239 @@
+//! What client and warden say to each other. Both are the same program version; anything else is refused.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::job::{InputFile, Job, Program, Sink, Stdin};
+use crate::outcome::{Captured, Outcome};
+use crate::plan::Plan;
+
+/// Both sides must be of one version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// One plan and one job.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    version: String,
+    plan: Plan,
+    program: ProgramHead,
+    args: Vec<Vec<u8>>,
+    env: Vec<(String, String)>,
+    current_dir: Option<PathBuf>,
+    stdin: StdinHead,
+    stdout: SinkHead,
+    stderr: SinkHead,
+    files: Vec<PathBuf>,
+    collect: Option<PathBuf>,
+}
+
+/// A program; its text is among the raw parts, in the order of this list.
+#[derive(Debug, Serialize, Deserialize)]
+enum ProgramHead {
+    Code { from_stdin: bool },
+    Script { name: Vec<u8> },
+    ScriptAt(PathBuf),
+    Module(String),
+    Call,
+    Command(Vec<u8>),
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum StdinHead {
+    Null,
+    Bytes,
+    Copy,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum SinkHead {
+    Null,
+    Capture,
+    Forward,
+    Both,
+}
+
+impl Request {
+    /// Takes a job apart: head, raw parts, descriptors.
+    pub(crate) fn new(plan: &Plan, job: Job) -> Result<(Self, Vec<Vec<u8>>, Vec<OwnedFd>), Error> {
+        let (mut blobs, mut fds) = (Vec::new(), Vec::new());
+        let program = match job.program {
+            Program::Code { source, from_stdin } => {
+                blobs.push(source);
+                ProgramHead::Code { from_stdin }
+            }
+            Program::Script { source, name } => {
+                blobs.push(source);
+                ProgramHead::Script { name: name.into_vec() }
+            }
+            Program::ScriptAt(path) => ProgramHead::ScriptAt(path),
+            Program::Module(name) => ProgramHead::Module(name),
+            Program::Call { function, arguments } => {
+                blobs.push(function.into_bytes());
+                blobs.push(arguments);
+                ProgramHead::Call
+            }
+            Program::Command(program) => ProgramHead::Command(program.into_vec()),
+            // A shell needs the caller's own terminal and process.
+            Program::Shell => return Err(Error::setup("start a shell through a warden", io::Error::from(io::ErrorKind::Unsupported))),
+        };
+        let stdin = match job.stdin {
+            Stdin::Null => StdinHead::Null,
+            Stdin::Bytes(bytes) => {
+                blobs.push(bytes);
+                StdinHead::Bytes
+            }
+            Stdin::Copy(fd) => {
+                fds.push(fd);
+                StdinHead::Copy
+            }
+        };
+        let mut sink = |sink| match sink {
+            Sink::Null => SinkHead::Null,
+            Sink::Capture => SinkHead::Capture,
+            Sink::Forward(fd) => {
+                fds.push(fd);
+                SinkHead::Forward
+            }
+            Sink::Both(fd) => {
+                fds.push(fd);
+                SinkHead::Both
+            }
+        };
+        let (stdout, stderr) = (sink(job.stdout), sink(job.stderr));
+        let mut files = Vec::new();
+        for file in job.files {
+            files.push(file.path);
+            blobs.push(file.content);
+        }
+        let request = Self {
+            version: VERSION.into(),
+            plan: plan.clone(),
+            program,
+            args: job.args.iter().map(|arg| arg.as_bytes().to_vec()).collect(),
+            env: job.env,
+            current_dir: job.current_dir,
+            stdin,
+            stdout,
+            stderr,
+            files,
+            collect: job.collect,
+        };
+        Ok((request, blobs, fds))
+    }
+
+    /// Puts a job together again; `None` when the parts do not fit the head.
+    pub(crate) fn into_job(self, blobs: Vec<Vec<u8>>, fds: Vec<OwnedFd>) -> Option<(Plan, Job)> {
+        if self.version != VERSION {
+            return None;
+        }
+        let (mut blobs, mut fds) = (blobs.into_iter(), fds.into_iter());
+        let program = match self.program {
+            ProgramHead::Code { from_stdin } => Program::Code { source: blobs.next()?, from_stdin },
+            ProgramHead::Script { name } => Program::Script { source: blobs.next()?, name: OsString::from_vec(name) },
+            ProgramHead::ScriptAt(path) => Program::ScriptAt(path),
+            ProgramHead::Module(name) => Program::Module(name),
+            ProgramHead::Call => {
+                Program::Call { function: String::from_utf8(blobs.next()?).ok()?, arguments: blobs.next()? }
+            }
+            ProgramHead::Command(program) => Program::Command(OsString::from_vec(program)),
+        };
+        let stdin = match self.stdin {
+            StdinHead::Null => Stdin::Null,
+            StdinHead::Bytes => Stdin::Bytes(blobs.next()?),
+            StdinHead::Copy => Stdin::Copy(fds.next()?),
+        };
+        let mut sink = |head| {
+            Some(match head {
+                SinkHead::Null => Sink::Null,
+                SinkHead::Capture => Sink::Capture,
+                SinkHead::Forward => Sink::Forward(fds.next()?),
+                SinkHead::Both => Sink::Both(fds.next()?),
+            })
+        };
+        let (stdout, stderr) = (sink(self.stdout)?, sink(self.stderr)?);
+        let mut files = Vec::with_capacity(self.files.len());
+        for path in self.files {
+            files.push(InputFile { path, content: blobs.next()? });
+        }
+        let job = Job {
+            program,
+            args: self.args.into_iter().map(OsString::from_vec).collect(),
+            env: self.env,
+            current_dir: self.current_dir,
+            stdin,
+            stdout,
+            stderr,
+            files,
+            collect: self.collect,
+            terminal: None,
+        };
+        Some((self.plan, job))
+    }
+}
+
+/// One outcome, or why there is none.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// The outcome; captured output is among the raw parts.
+    Outcome(Box<Outcome>),
+    /// A failed step.
+    Setup { step: String, errno: Option<i32>, text: String, hint: Option<String> },
+    /// A program that cannot be run.
+    Program { program: String, errno: i32 },
+    /// Any other failure, as the warden words it.
+    Failed { text: String },
+}
+
+impl Reply {
+    /// Takes a result apart: head and raw parts.
+    pub(crate) fn new(result: Result<Outcome, Error>) -> (Self, Vec<Vec<u8>>) {
+        match result {
+            Ok(mut outcome) => {
+                let (stdout, stderr) = (&mut outcome.stdout, &mut outcome.stderr);
+                let blobs = [&mut stdout.head, &mut stdout.tail, &mut stderr.head, &mut stderr.tail]
+                    .map(std::mem::take)
+                    .into();
+                (Self::Outcome(Box::new(outcome)), blobs)
+            }
+            Err(Error::Setup { step, source, hint }) => {
+                let (errno, text) = (source.raw_os_error(), source.to_string());
+                (Self::Setup { step, errno, text, hint }, Vec::new())
+            }
+            Err(Error::Program { program, source }) => {
+                (Self::Program { program, errno: source.raw_os_error().unwrap_or_default() }, Vec::new())
+            }
+            Err(error) => (Self::Failed { text: error.to_string() }, Vec::new()),
+        }
+    }
+
+    /// Puts a result together again.
+    pub(crate) fn into_outcome(self, blobs: Vec<Vec<u8>>) -> Result<Outcome, Error> {
+        match self {
+            Self::Outcome(mut outcome) => {
+                let mut blobs = blobs.into_iter();
+                let mut captured = |dropped| Captured {
+                    head: blobs.next().unwrap_or_default(),
+                    tail: blobs.next().unwrap_or_default(),
+                    dropped,
+                };
+                outcome.stdout = captured(outcome.stdout.dropped);
+                outcome.stderr = captured(outcome.stderr.dropped);
+                Ok(*outcome)
+            }
+            Self::Setup { step, errno, text, hint } => {
+                let source = errno.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error);
+                Err(Error::Setup { step, source, hint })
+            }
+            Self::Program { program, errno } => {
+                Err(Error::Program { program, source: io::Error::from_raw_os_error(errno) })
+            }
+            Self::Failed { text } => Err(Error::Warden { text }),
+        }
+    }
+}

@@ -181,6 +181,22 @@ fn a_walk_holds_two_descriptors_at_any_depth() {
     unnest(dir.path());
 }
 
+/// A folder that was moved away while a walk was in it does not take the walk along.
+#[test]
+fn the_way_back_leads_to_the_folder_that_was_left() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in ["jar/a/b/c", "outside"] {
+        std::fs::create_dir_all(dir.path().join(path)).unwrap();
+    }
+    let fd = open(&dir.path().join("jar"));
+    let mut cursor = Cursor::new(Folder::jar(fd.as_fd())).unwrap();
+    cursor.seek_names(&[b"a", b"b", b"c"]).unwrap();
+    std::fs::rename(dir.path().join("jar/a/b/c"), dir.path().join("outside/c")).unwrap();
+    let inode = |path| rustix::fs::stat(dir.path().join(path)).unwrap().st_ino;
+    let back = cursor.seek_names(&[b"a", b"b"]).unwrap();
+    assert_eq!(rustix::fs::fstat(back).unwrap().st_ino, inode("jar/a/b"));
+}
+
 #[test]
 fn siblings_of_a_deep_chain_are_found_on_the_way_back() {
     let dir = tempfile::tempdir().unwrap();

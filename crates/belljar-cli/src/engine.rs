@@ -10,10 +10,7 @@ use crate::failure::Failure;
 
 /// The interpreter that a policy asks for.
 pub fn interpreter(policy: &Policy) -> Result<Interpreter, Failure> {
-    Ok(belljar::python::find(
-        policy.python.as_deref(),
-        policy.venv.as_deref(),
-    )?)
+    Ok(belljar::python::for_policy(policy)?)
 }
 
 /// What will be built for a policy on this host.

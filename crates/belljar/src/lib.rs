@@ -38,10 +38,5 @@ pub use sandbox::{Builder, Sandbox};
 /// Checks a policy, finds its interpreter and resolves both for a host.
 pub fn prepare(policy: &Policy, host: &Host) -> Result<Plan, Error> {
     policy.check()?;
-    let mut python = python::find(policy.python.as_deref(), policy.venv.as_deref())?;
-    if !policy.system {
-        let needs = python.alone()?;
-        (python.mounts, python.links) = (needs.mounts, needs.links);
-    }
-    Ok(Plan::resolve(policy, host, &python)?)
+    Ok(Plan::resolve(policy, host, &python::for_policy(policy)?)?)
 }

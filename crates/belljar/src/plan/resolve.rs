@@ -243,8 +243,22 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
     steps.push(Step::Scratch {
         size: policy.limits.disk,
         inodes: policy.limits.inodes,
-        targets: scratch,
+        targets: scratch.clone(),
     });
+    // What is shown below /tmp or /jar comes after them, or they would cover it: a virtualenv in /tmp, a mount at /jar/data.
+    let below = |path: &Path| {
+        scratch
+            .iter()
+            .any(|folder| path.starts_with(folder) && path != folder)
+    };
+    let late: Vec<Step> = steps
+        .extract_if(.., |step| match step {
+            Step::Bind { target, .. } => below(target),
+            Step::Symlink { path, .. } => below(path),
+            _ => false,
+        })
+        .collect();
+    steps.extend(late);
 }
 
 /// What stands in /etc instead of the host's own.

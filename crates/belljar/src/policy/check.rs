@@ -48,10 +48,11 @@ impl Policy {
             paths::whole("venv", venv)?;
         }
         paths::check(&self.mounts, self.workdir.as_ref())?;
-        environment::check_count(self.env.len())?;
-        for (name, value) in &self.env {
-            variable(name, value)?;
-        }
+        check_env(
+            self.env
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        )?;
         let limits = &self.limits;
         for (key, value) in [
             ("memory", limits.memory),
@@ -76,7 +77,9 @@ impl Policy {
 }
 
 /// Refuses variables that a guest must not be given.
-pub fn check_env<'a>(variables: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> Result<(), PolicyError> {
+pub fn check_env<'a>(
+    variables: impl ExactSizeIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), PolicyError> {
     environment::check_count(variables.len())?;
     for (name, value) in variables {
         variable(name, value)?;

@@ -163,14 +163,27 @@ pub(super) fn by_version(request: &str, around: &Surroundings) -> Result<Interpr
     for candidate in candidates(wanted, around) {
         match open(&candidate) {
             Ok(interpreter) if wanted.matches(interpreter.version) => return Ok(interpreter),
-            // A shim of this name stands for one of the folders that come next.
-            Ok(_) | Err(InterpreterError::Shim(_)) => {}
+            Ok(_) => {}
+            // It stands for the version that its manager holds; one of no known manager is passed over.
+            Err(InterpreterError::Shim(_)) => {
+                if let Some(interpreter) = behind(&candidate, wanted) {
+                    return Ok(interpreter);
+                }
+            }
             Err(error @ InterpreterError::TooOld { .. }) => return Err(error),
             Err(error) => met.note(&error),
         }
     }
     survey(around, &mut met);
     Err(met.not_found(format!("python {}", request.trim_start_matches("python")), around))
+}
+
+/// The highest version that fits, of the pyenv that a shim belongs to.
+fn behind(shim: &Path, wanted: Wanted) -> Option<Interpreter> {
+    let mut versions = shim::versions(&shim::root(shim)?);
+    versions.retain(|(version, _)| wanted.matches(*version));
+    let (_, folder) = versions.into_iter().max_by_key(|(version, _)| *version)?;
+    open(&folder.join("bin").join(shim.file_name()?)).ok()
 }
 
 fn candidates(wanted: Wanted, around: &Surroundings) -> impl Iterator<Item = PathBuf> {

@@ -49,7 +49,7 @@ pub(super) fn resolve(shim: &Path, around: &Surroundings) -> Shim {
 }
 
 /// The root of the pyenv that a shim belongs to.
-fn root(shim: &Path) -> Option<PathBuf> {
+pub(super) fn root(shim: &Path) -> Option<PathBuf> {
     let shims = shim.parent()?;
     let root = shims.parent()?;
     (shims.file_name()? == "shims" && root.join("versions").is_dir() && root.join("libexec").is_dir())

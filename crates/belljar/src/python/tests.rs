@@ -138,6 +138,16 @@ fn pyenv_shim_goes_by_the_global_version_and_never_by_the_current_folder() {
     stage.around.path = Some(stage.at("pyenv/shims").into());
     assert_eq!(stage.find(None, None).unwrap().version, version(11, Some(7)));
 
+    // A version that was asked for is the manager's, too, although another one of the same version comes later on PATH.
+    stage.install("opt/python3.12", 12, Some(11));
+    stage.write("pyenv/shims/python3.12", "#!/usr/bin/env bash\n", 0o755);
+    stage.around.folders = vec![stage.at("opt/python3.12/bin")];
+    assert_eq!(
+        stage.find(Some("3.12"), None).unwrap().base_prefix,
+        stage.at("pyenv/versions/3.12.10")
+    );
+    stage.around.folders.clear();
+
     stage.around.pyenv_version = Some("3.12".into());
     assert_eq!(
         stage.find(None, None).unwrap().version,
@@ -372,6 +382,18 @@ fn broken_virtualenvs_say_what_is_wrong() {
         )
     );
     assert!(stage.refusal(None, Some("pypy")).contains("is PyPy, not CPython"));
+}
+
+#[test]
+fn way_through_proc_is_an_error() {
+    let stage = Stage::new();
+    stage.install("opt/python3.12", 12, None);
+    stage.link("bin/python3.12", "/proc/self/root@opt/python3.12/bin/python3.12");
+    assert!(
+        stage
+            .refusal(Some("bin/python3.12"), None)
+            .contains("it leads through /proc")
+    );
 }
 
 #[test]

@@ -23,6 +23,15 @@ const MOST_LINKS: usize = 40;
 pub(super) fn walk(path: &Path, links: &mut Vec<Link>) -> io::Result<PathBuf> {
     let mut met = Vec::new();
     let resolved = follow(path, &mut met)?;
+    // What lies there is another file in every process; a virtualenv of a stranger may well lead there.
+    let fleeting = |link: &PathBuf| {
+        ["/proc", "/dev", "/sys"]
+            .iter()
+            .any(|tree| link.starts_with(tree))
+    };
+    if met.iter().any(fleeting) {
+        return Err(io::Error::other("it leads through /proc, /dev or /sys"));
+    }
     for link in met {
         let target = follow(&link, &mut Vec::new())?;
         let link = Link { path: link, target };
@@ -81,7 +90,17 @@ fn queue(path: &Path, left: &mut VecDeque<OsString>) {
 
 /// Whether the system base shows a path.
 pub(super) fn in_system(path: &Path) -> bool {
-    const BASE: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+    // Debian's /usr/bin has links into /etc/alternatives, so the base shows that as well.
+    const BASE: [&str; 8] = [
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/etc/alternatives",
+    ];
     BASE.iter().any(|base| path.starts_with(base))
 }
 

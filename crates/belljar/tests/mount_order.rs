@@ -26,10 +26,12 @@ fn what_lies_below_scratch_folders_is_mounted_after_them() {
     let plan = Plan::resolve(&policy, &host, &python::for_policy(&policy).unwrap()).unwrap();
     let position = |wanted: &dyn Fn(&Step) -> bool| plan.steps().iter().position(wanted).unwrap();
     let scratch = position(&|step| matches!(step, Step::Scratch { .. }));
-    let bind = |path: &str| {
-        position(&|step| matches!(step, Step::Bind { target, .. } if target == Path::new(path)))
-    };
-    assert!(bind("/data") < scratch, "elsewhere the order does not matter and stays");
+    let bind =
+        |path: &str| position(&|step| matches!(step, Step::Bind { target, .. } if target == Path::new(path)));
+    assert!(
+        bind("/data") < scratch,
+        "elsewhere the order does not matter and stays"
+    );
     assert!(bind("/jar/data") > scratch);
     assert!(bind("/tmp/data") > scratch);
 }

@@ -38,13 +38,18 @@ pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<R
         // The only descriptor that it gets from us; all others are closed on exec.
         .stdin(OwnedFd::from(wardens))
         .stdout(Stdio::null())
-        .stderr(if std::env::var_os("BELLJAR_LOG").is_some() { Stdio::inherit() } else { Stdio::null() })
+        .stderr(if std::env::var_os("BELLJAR_LOG").is_some() {
+            Stdio::inherit()
+        } else {
+            Stdio::null()
+        })
         .spawn()
         .map_err(|error| Error::setup(format!("start {}", binary.display()), error))?;
     let running = Running { socket: ours, warden };
     let (request, blobs, fds) = Request::new(plan, job)?;
     let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
-    send(&running.socket, &request, &blobs, &fds).map_err(|error| Error::setup("hand the job to the warden", error))?;
+    send(&running.socket, &request, &blobs, &fds)
+        .map_err(|error| Error::setup("hand the job to the warden", error))?;
     Ok(running)
 }
 
@@ -67,10 +72,16 @@ impl Running {
     /// Waits for the outcome.
     pub fn wait(mut self) -> Result<Outcome, Error> {
         let answer = receive::<Reply>(&self.socket, Vec::new());
-        let status = self.warden.wait().map_err(|error| Error::setup("wait for the warden", error))?;
+        let status = self
+            .warden
+            .wait()
+            .map_err(|error| Error::setup("wait for the warden", error))?;
         match answer {
             Ok((reply, blobs)) => reply.into_outcome(blobs),
-            Err(_) => Err(Error::Lost { process: "warden", how: status.to_string() }),
+            Err(_) => Err(Error::Lost {
+                process: "warden",
+                how: status.to_string(),
+            }),
         }
     }
 }
@@ -119,7 +130,9 @@ pub(crate) fn receive<Head: serde::de::DeserializeOwned>(
         return Err(io::ErrorKind::InvalidData.into());
     }
     let lengths = (0..count).map(|_| number()).collect::<io::Result<Vec<u64>>>()?;
-    let total = lengths.iter().try_fold(head, |total, length| total.checked_add(*length));
+    let total = lengths
+        .iter()
+        .try_fold(head, |total, length| total.checked_add(*length));
     if total.is_none_or(|total| total > MAX_MESSAGE) {
         return Err(io::ErrorKind::InvalidData.into());
     }

@@ -99,7 +99,8 @@ impl Command {
 
     /// Adds arguments.
     pub fn args<Arg: AsRef<OsStr>>(&mut self, args: impl IntoIterator<Item = Arg>) -> &mut Self {
-        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_os_string()));
+        self.args
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_os_string()));
         self
     }
 
@@ -117,7 +118,10 @@ impl Command {
 
     /// Puts a file into the fresh working directory before the start.
     pub fn file(&mut self, path: impl Into<PathBuf>, content: impl Into<Vec<u8>>) -> &mut Self {
-        self.files.push(InputFile { path: path.into(), content: content.into() });
+        self.files.push(InputFile {
+            path: path.into(),
+            content: content.into(),
+        });
         self
     }
 
@@ -162,13 +166,26 @@ impl Command {
     pub fn spawn(&mut self) -> Result<Child, Error> {
         let (stdout, stderr) = (inherited(io::stdout())?, inherited(io::stderr())?);
         let (job, stdin, stdout, stderr) = self.job(Sink::Forward(stdout), Sink::Forward(stderr))?;
-        Ok(Child { stdin, stdout, stderr, running: self.sandbox.spawn_job(job)? })
+        Ok(Child {
+            stdin,
+            stdout,
+            stderr,
+            running: self.sandbox.spawn_job(job)?,
+        })
     }
 
     /// The job, and our ends of the pipes that were asked for.
     #[allow(clippy::type_complexity)] // Three ends of three pipes, used in one place.
-    fn job(&mut self, stdout: Sink, stderr: Sink) -> Result<(Job, Option<File>, Option<File>, Option<File>), Error> {
-        crate::policy::check_env(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    fn job(
+        &mut self,
+        stdout: Sink,
+        stderr: Sink,
+    ) -> Result<(Job, Option<File>, Option<File>, Option<File>), Error> {
+        crate::policy::check_env(
+            self.env
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        )?;
         let mut job = Job::new(self.program.clone());
         job.args = self.args.clone();
         job.env = self.env.clone();
@@ -186,11 +203,15 @@ impl Command {
 }
 
 fn inherited(stream: impl std::os::fd::AsFd) -> Result<OwnedFd, Error> {
-    stream.as_fd().try_clone_to_owned().map_err(|error| Error::setup("take the caller's stream", error))
+    stream
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|error| Error::setup("take the caller's stream", error))
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
-    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|error| Error::setup("make a pipe", error))
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|error| Error::setup("make a pipe", error))
 }
 
 fn input(stdio: Option<Stdio>) -> Result<(Stdin, Option<File>), Error> {
@@ -206,7 +227,11 @@ fn input(stdio: Option<Stdio>) -> Result<(Stdin, Option<File>), Error> {
     })
 }
 
-fn output(stdio: Option<Stdio>, default: Sink, caller: Result<OwnedFd, Error>) -> Result<(Sink, Option<File>), Error> {
+fn output(
+    stdio: Option<Stdio>,
+    default: Sink,
+    caller: Result<OwnedFd, Error>,
+) -> Result<(Sink, Option<File>), Error> {
     Ok(match stdio {
         None => (default, None),
         Some(Stdio::Null | Stdio::Bytes(_)) => (Sink::Null, None),
@@ -249,8 +274,14 @@ impl Child {
         let stdout = read(stdout);
         let stderr = reader.join().unwrap_or_default();
         let mut outcome = self.running.wait()?;
-        outcome.stdout = Captured { head: stdout, ..outcome.stdout };
-        outcome.stderr = Captured { head: stderr, ..outcome.stderr };
+        outcome.stdout = Captured {
+            head: stdout,
+            ..outcome.stdout
+        };
+        outcome.stderr = Captured {
+            head: stderr,
+            ..outcome.stderr
+        };
         Ok(outcome)
     }
 }

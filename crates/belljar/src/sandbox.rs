@@ -46,7 +46,10 @@ struct Inner {
 impl Sandbox {
     /// A sandbox under the default policy, to be changed from there.
     pub fn builder() -> Builder {
-        Builder { policy: Policy::default(), binary: None }
+        Builder {
+            policy: Policy::default(),
+            binary: None,
+        }
     }
 
     /// A sandbox under this policy.
@@ -56,7 +59,12 @@ impl Sandbox {
 
     /// A sandbox that carries out this plan.
     pub fn from_plan(plan: Plan) -> Result<Self, Error> {
-        Ok(Self { inner: Arc::new(Inner { plan, binary: find_binary(None)? }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                plan,
+                binary: find_binary(None)?,
+            }),
+        })
     }
 
     /// What is built for each run.
@@ -66,7 +74,10 @@ impl Sandbox {
 
     /// Runs Python source, as `python -c` would, and captures its output.
     pub fn run(&self, code: impl AsRef<[u8]>) -> Result<Outcome, Error> {
-        self.run_job(Job::new(Program::Code { source: code.as_ref().to_vec(), from_stdin: false }))
+        self.run_job(Job::new(Program::Code {
+            source: code.as_ref().to_vec(),
+            from_stdin: false,
+        }))
     }
 
     /// Runs a script of the host, with arguments. The guest sees the script alone.
@@ -76,8 +87,8 @@ impl Sandbox {
         args: impl IntoIterator<Item = Arg>,
     ) -> Result<Outcome, Error> {
         let path = path.as_ref();
-        let source =
-            std::fs::read(path).map_err(|error| Error::setup(format!("read the script {}", path.display()), error))?;
+        let source = std::fs::read(path)
+            .map_err(|error| Error::setup(format!("read the script {}", path.display()), error))?;
         let name = path.file_name().unwrap_or(OsStr::new("script.py")).to_os_string();
         let mut job = Job::new(Program::Script { source, name });
         job.args = args.into_iter().map(|arg| arg.as_ref().to_os_string()).collect();
@@ -89,11 +100,18 @@ impl Sandbox {
     /// # Errors
     ///
     /// [`Error::Call`] with the whole outcome when the function did not return a value of the wanted type.
-    pub fn call<Value: DeserializeOwned>(&self, function: &str, args: impl Serialize) -> Result<Value, Error> {
+    pub fn call<Value: DeserializeOwned>(
+        &self,
+        function: &str,
+        args: impl Serialize,
+    ) -> Result<Value, Error> {
         let args = serde_json::to_value(args).map_err(Error::arguments)?;
         let arguments = serde_json::json!({ "args": args, "kwargs": {} });
         let arguments = serde_json::to_vec(&arguments).map_err(Error::arguments)?;
-        let outcome = self.run_job(Job::new(Program::Call { function: function.into(), arguments }))?;
+        let outcome = self.run_job(Job::new(Program::Call {
+            function: function.into(),
+            arguments,
+        }))?;
         if outcome.status != Status::Returned {
             return Err(Error::call(None, outcome));
         }
@@ -109,7 +127,10 @@ impl Sandbox {
 
     /// Python with arguments of its own choice: `-c`, `-m` or a path in the jar are not looked at.
     pub fn python(&self) -> Command {
-        Command::new(self.clone(), Program::Command(self.plan().interpreter().as_os_str().to_os_string()))
+        Command::new(
+            self.clone(),
+            Program::Command(self.plan().interpreter().as_os_str().to_os_string()),
+        )
     }
 
     /// Runs one job and waits for its outcome.
@@ -187,13 +208,21 @@ impl Builder {
 
     /// Shows a host file or folder somewhere in the jar.
     pub fn mount(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>, access: Access) -> Self {
-        self.policy.mounts.push(Mount { source: source.into(), target: target.into(), access });
+        self.policy.mounts.push(Mount {
+            source: source.into(),
+            target: target.into(),
+            access,
+        });
         self
     }
 
     /// Puts a host folder in the place of the fresh /jar.
     pub fn workdir(mut self, source: impl Into<PathBuf>, mode: WorkdirMode) -> Self {
-        self.policy.workdir = Some(Workdir { source: source.into(), target: "/jar".into(), mode });
+        self.policy.workdir = Some(Workdir {
+            source: source.into(),
+            target: "/jar".into(),
+            mode,
+        });
         self
     }
 
@@ -231,7 +260,8 @@ impl Builder {
     pub fn build(self) -> Result<Sandbox, Error> {
         let binary = find_binary(self.binary.as_deref())?;
         let plan = crate::prepare(&self.policy, &Host::probe())?;
-        Ok(Sandbox { inner: Arc::new(Inner { plan, binary }) })
+        Ok(Sandbox {
+            inner: Arc::new(Inner { plan, binary }),
+        })
     }
 }
-

@@ -28,7 +28,10 @@ pub fn find_binary(explicit: Option<&Path>) -> Result<PathBuf, BinaryError> {
     }
     if let Some(folder) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
         // Test and example executables are in a folder below the one that has the binaries.
-        let beside = [folder.join("belljar"), folder.parent().unwrap_or(folder).join("belljar")];
+        let beside = [
+            folder.join("belljar"),
+            folder.parent().unwrap_or(folder).join("belljar"),
+        ];
         for path in beside {
             if let Some(found) = check(path, "beside this program") {
                 return Ok(found);

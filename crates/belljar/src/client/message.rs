@@ -69,7 +69,9 @@ impl Request {
             }
             Program::Script { source, name } => {
                 blobs.push(source);
-                ProgramHead::Script { name: name.into_vec() }
+                ProgramHead::Script {
+                    name: name.into_vec(),
+                }
             }
             Program::ScriptAt(path) => ProgramHead::ScriptAt(path),
             Program::Module(name) => ProgramHead::Module(name),
@@ -80,7 +82,12 @@ impl Request {
             }
             Program::Command(program) => ProgramHead::Command(program.into_vec()),
             // A shell needs the caller's own terminal and process.
-            Program::Shell => return Err(Error::setup("start a shell through a warden", io::Error::from(io::ErrorKind::Unsupported))),
+            Program::Shell => {
+                return Err(Error::setup(
+                    "start a shell through a warden",
+                    io::Error::from(io::ErrorKind::Unsupported),
+                ));
+            }
         };
         let stdin = match job.stdin {
             Stdin::Null => StdinHead::Null,
@@ -134,13 +141,20 @@ impl Request {
         }
         let (mut blobs, mut fds) = (blobs.into_iter(), fds.into_iter());
         let program = match self.program {
-            ProgramHead::Code { from_stdin } => Program::Code { source: blobs.next()?, from_stdin },
-            ProgramHead::Script { name } => Program::Script { source: blobs.next()?, name: OsString::from_vec(name) },
+            ProgramHead::Code { from_stdin } => Program::Code {
+                source: blobs.next()?,
+                from_stdin,
+            },
+            ProgramHead::Script { name } => Program::Script {
+                source: blobs.next()?,
+                name: OsString::from_vec(name),
+            },
             ProgramHead::ScriptAt(path) => Program::ScriptAt(path),
             ProgramHead::Module(name) => Program::Module(name),
-            ProgramHead::Call => {
-                Program::Call { function: String::from_utf8(blobs.next()?).ok()?, arguments: blobs.next()? }
-            }
+            ProgramHead::Call => Program::Call {
+                function: String::from_utf8(blobs.next()?).ok()?,
+                arguments: blobs.next()?,
+            },
             ProgramHead::Command(program) => Program::Command(OsString::from_vec(program)),
         };
         let stdin = match self.stdin {
@@ -159,7 +173,10 @@ impl Request {
         let (stdout, stderr) = (sink(self.stdout)?, sink(self.stderr)?);
         let mut files = Vec::with_capacity(self.files.len());
         for path in self.files {
-            files.push(InputFile { path, content: blobs.next()? });
+            files.push(InputFile {
+                path,
+                content: blobs.next()?,
+            });
         }
         let job = Job {
             program,
@@ -183,7 +200,12 @@ pub(crate) enum Reply {
     /// The outcome; captured output is among the raw parts.
     Outcome(Box<Outcome>),
     /// A failed step.
-    Setup { step: String, errno: Option<i32>, text: String, hint: Option<String> },
+    Setup {
+        step: String,
+        errno: Option<i32>,
+        text: String,
+        hint: Option<String>,
+    },
     /// A program that cannot be run.
     Program { program: String, errno: i32 },
     /// Any other failure, as the warden words it.
@@ -196,19 +218,41 @@ impl Reply {
         match result {
             Ok(mut outcome) => {
                 let (stdout, stderr) = (&mut outcome.stdout, &mut outcome.stderr);
-                let blobs = [&mut stdout.head, &mut stdout.tail, &mut stderr.head, &mut stderr.tail]
-                    .map(std::mem::take)
-                    .into();
+                let blobs = [
+                    &mut stdout.head,
+                    &mut stdout.tail,
+                    &mut stderr.head,
+                    &mut stderr.tail,
+                ]
+                .map(std::mem::take)
+                .into();
                 (Self::Outcome(Box::new(outcome)), blobs)
             }
             Err(Error::Setup { step, source, hint }) => {
                 let (errno, text) = (source.raw_os_error(), source.to_string());
-                (Self::Setup { step, errno, text, hint }, Vec::new())
+                (
+                    Self::Setup {
+                        step,
+                        errno,
+                        text,
+                        hint,
+                    },
+                    Vec::new(),
+                )
             }
-            Err(Error::Program { program, source }) => {
-                (Self::Program { program, errno: source.raw_os_error().unwrap_or_default() }, Vec::new())
-            }
-            Err(error) => (Self::Failed { text: error.to_string() }, Vec::new()),
+            Err(Error::Program { program, source }) => (
+                Self::Program {
+                    program,
+                    errno: source.raw_os_error().unwrap_or_default(),
+                },
+                Vec::new(),
+            ),
+            Err(error) => (
+                Self::Failed {
+                    text: error.to_string(),
+                },
+                Vec::new(),
+            ),
         }
     }
 
@@ -226,13 +270,19 @@ impl Reply {
                 outcome.stderr = captured(outcome.stderr.dropped);
                 Ok(*outcome)
             }
-            Self::Setup { step, errno, text, hint } => {
+            Self::Setup {
+                step,
+                errno,
+                text,
+                hint,
+            } => {
                 let source = errno.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error);
                 Err(Error::Setup { step, source, hint })
             }
-            Self::Program { program, errno } => {
-                Err(Error::Program { program, source: io::Error::from_raw_os_error(errno) })
-            }
+            Self::Program { program, errno } => Err(Error::Program {
+                program,
+                source: io::Error::from_raw_os_error(errno),
+            }),
             Self::Failed { text } => Err(Error::Warden { text }),
         }
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use belljar_linux::mount::{self, Attributes};
 use rustix::fs::{Mode, OFlags};
 
 use super::{Room, Sources};
+use crate::files::{self, TrustClass};
 use crate::job::Program;
 use crate::plan::{HOME, RUNTIME, SCRIPT, Step};
 
@@ -56,6 +58,7 @@ impl Root {
             Step::Root => self.begin(room),
             Step::Bind { target, .. } => self.attach(position, target),
             Step::Device { path } => self.attach(position, path),
+            Step::Protect { target } => protect(&self.at(target)),
             Step::Overlay { target, .. } => self.draft(position, target, room),
             Step::Folder { path } => folder(&self.at(path)),
             Step::Symlink { path, target } => {
@@ -242,6 +245,25 @@ impl Root {
         mount::pivot(&self.site)?;
         mount::lock(Path::new("/"))
     }
+}
+
+/// Makes the top-level entries of a folder read-only that tools on the host obey. Links are left alone: what they lead
+/// to is not in the folder, or is there under its own name.
+fn protect(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let obeyed = matches!(
+            files::trust_class(entry.file_name().as_bytes()),
+            TrustClass::Protected(_)
+        );
+        if obeyed && (kind.is_dir() || kind.is_file()) {
+            let path = entry.path();
+            mount::bind(&path, &path)?;
+            mount::lock(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn job_bytes(room: &Room<'_>) -> u64 {

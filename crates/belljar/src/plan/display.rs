@@ -92,6 +92,9 @@ impl fmt::Display for Step {
                     write!(f, "{} {access}, from {}", target.display(), source.display())
                 }
             }
+            Self::Protect { target } => {
+                write!(f, "{}: .git, .envrc and the like read-only", target.display())
+            }
             Self::Overlay { source, target } => {
                 write!(f, "{} as a draft of {}", target.display(), source.display())
             }

@@ -21,6 +21,7 @@ pub(crate) const SCRIPT: &str = "/script";
 /// The fresh working directory.
 pub(crate) const JAR: &str = "/jar";
 
+const RESOLVER: &str = "/etc/resolv.conf";
 const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
@@ -191,6 +192,10 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
     for path in &python.mounts {
         show(path, path, Access::ReadOnly, true);
     }
+    if policy.network == Network::Host {
+        // The host's network without its resolver would be of little use.
+        show(Path::new(RESOLVER), Path::new(RESOLVER), Access::ReadOnly, false);
+    }
     for mount in &policy.mounts {
         show(&mount.source, &mount.target, mount.access, true);
     }
@@ -199,7 +204,12 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
         None => scratch.insert(0, JAR.into()),
         Some(workdir) => match workdir.mode {
             WorkdirMode::Read => show(&workdir.source, &workdir.target, Access::ReadOnly, true),
-            WorkdirMode::Write => show(&workdir.source, &workdir.target, Access::ReadWrite, true),
+            WorkdirMode::Write => {
+                show(&workdir.source, &workdir.target, Access::ReadWrite, true);
+                steps.push(Step::Protect {
+                    target: workdir.target.clone(),
+                });
+            }
             WorkdirMode::Draft | WorkdirMode::Apply => steps.push(Step::Overlay {
                 source: workdir.source.clone(),
                 target: workdir.target.clone(),
@@ -283,9 +293,8 @@ fn etc(policy: &Policy) -> BTreeMap<&'static str, String> {
             "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
         ),
     ]);
-    // With the host's network the guest also needs the host's resolver; the file is bound, not copied.
     if policy.network != Network::Host {
-        etc.insert("/etc/resolv.conf", String::new());
+        etc.insert(RESOLVER, String::new());
     }
     etc
 }

@@ -59,6 +59,12 @@ pub enum Step {
         /// Started as root: whether the owner's files shall belong to the guest.
         own: bool,
     },
+    /// What tools on the host obey by merely entering a writable folder (.git, .envrc …) is read-only in it, where it
+    /// exists: a guest must not be able to plant what runs later outside.
+    Protect {
+        /// The writable folder.
+        target: PathBuf,
+    },
     /// An overlay over a host folder: the guest's changes stay in the jar.
     Overlay {
         /// The folder on the host.
@@ -182,6 +188,7 @@ impl Step {
             Self::Loopback => "loopback",
             Self::Root => "root",
             Self::Bind { .. } => "bind",
+            Self::Protect { .. } => "protect",
             Self::Overlay { .. } => "overlay",
             Self::Folder { .. } => "folder",
             Self::Symlink { .. } => "symlink",

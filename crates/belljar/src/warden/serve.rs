@@ -37,7 +37,9 @@ fn answer() -> Result<(), Error> {
     let steering = steering.map_err(|error| Error::setup("watch the caller", error))?;
     let result = run(&plan, job, Steering::Socket(steering));
     let (reply, blobs) = Reply::new(result);
-    socket.set_nonblocking(false).map_err(|error| Error::setup("answer the caller", error))?;
+    socket
+        .set_nonblocking(false)
+        .map_err(|error| Error::setup("answer the caller", error))?;
     send(&socket, &reply, &blobs, &[]).map_err(|error| Error::setup("answer the caller", error))
 }
 
@@ -48,5 +50,8 @@ fn job(socket: &UnixStream) -> Result<(crate::Plan, crate::Job), Error> {
     first.truncate(length);
     let (request, blobs) =
         receive::<Request>(socket, first).map_err(|error| Error::setup("take a job", error))?;
-    request.into_job(blobs, fds).ok_or(Error::Lost { process: "caller", how: "it sent no job of this version".into() })
+    request.into_job(blobs, fds).ok_or(Error::Lost {
+        process: "caller",
+        how: "it sent no job of this version".into(),
+    })
 }

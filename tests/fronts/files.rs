@@ -95,7 +95,7 @@ fn what_is_left_is_collected() {
             "a guest's file name cannot drive the terminal: {:?}",
             ran.stderr
         );
-        assert!(ran.stderr.contains("b\\u{1b}[2J"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("+ b\\x1b[2J\n"), "{}", ran.stderr);
     }
 }
 

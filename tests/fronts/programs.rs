@@ -97,7 +97,7 @@ fn modules() {
         nothing,
         &["run", "-m", "base64", "-t"],
         "",
-        "b'Aladdin:open sesame' b'QWxhZGRpbjpvcGVuIHNlc2FtZQ==\\n' b'Aladdin:open sesame'\n",
+        "b'Aladdin:open sesame'\nb'QWxhZGRpbjpvcGVuIHNlc2FtZQ==\\n'\nb'Aladdin:open sesame'\n",
     );
     let package =
         |place: &Place| drop(place.write("mine/__main__.py", "import sys; print(__name__, sys.argv[1:])"));

@@ -87,6 +87,8 @@ pub struct Man {
 /// everything else that this process does before the jar.
 pub fn definition() -> Command {
     Command::new("belljar")
+        // Whatever the file is called, the help speaks of belljar.
+        .bin_name("belljar")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Runs Python that you did not write: every call a fresh process under glass")
         .after_help(examples::BELLJAR)

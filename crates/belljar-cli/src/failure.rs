@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use belljar::policy::PolicyError;
+
+use crate::values::without_number;
+
 /// Why the command could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -42,14 +46,35 @@ impl From<belljar::python::InterpreterError> for Failure {
     }
 }
 
-impl From<belljar::policy::PolicyError> for Failure {
-    fn from(error: belljar::policy::PolicyError) -> Self {
-        split(&error.to_string())
+impl From<PolicyError> for Failure {
+    fn from(error: PolicyError) -> Self {
+        // A problem that is in no file was typed, so it is told in the words of the command line.
+        let flag = |key: &str| format!("--{}", key.replace('_', "-"));
+        match error {
+            PolicyError::Value {
+                key,
+                value,
+                problem,
+                example,
+            } => {
+                let (flag, example) = (flag(key), example.trim_matches('"'));
+                Self::with_hint(
+                    format!("{flag} cannot be {}: {problem}", value.trim_matches('"')),
+                    format!("write for example {flag} {example}"),
+                )
+            }
+            PolicyError::NoWorkdir { key } => Self::with_hint(
+                format!("{} needs a folder to change", flag(key)),
+                "name it with --workdir DIR",
+            ),
+            other => split(&other.to_string()),
+        }
     }
 }
 
 /// The library's messages end with the next step, after a semicolon.
 fn split(text: &str) -> Failure {
+    let text = without_number(text);
     match text.rsplit_once("; ") {
         Some((message, hint)) => Failure::with_hint(message, hint),
         None => Failure::new(text),
@@ -67,10 +92,10 @@ impl From<belljar::Error> for Failure {
         match error {
             belljar::Error::Refused(refusal) => refusal.into(),
             belljar::Error::Setup { step, source, hint } => Self {
-                message: format!("cannot {step}: {source}"),
+                message: without_number(&format!("cannot {step}: {source}")),
                 hint,
             },
-            other => Self::new(other.to_string()),
+            other => split(&other.to_string()),
         }
     }
 }

@@ -20,7 +20,10 @@ pub fn mistake(error: &clap::Error) -> Option<Failure> {
         if let Some(text) = line.strip_prefix("error: ") {
             message.push_str(text.trim_end_matches(':'));
         } else if let Some(text) = line.strip_prefix("tip: ") {
-            tip.get_or_insert_with(|| text.to_owned());
+            // clap's advice to pass a misspelt flag on as a value leads nowhere here.
+            if !text.starts_with("to pass ") {
+                tip.get_or_insert_with(|| text.to_owned());
+            }
         } else {
             message.push(' ');
             message.push_str(line);

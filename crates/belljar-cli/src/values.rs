@@ -88,9 +88,25 @@ pub fn absolute(path: impl AsRef<Path>) -> Result<PathBuf, String> {
 
 /// What the system says, without the error number.
 pub fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    text.to_lowercase()
+    without_number(&error.to_string()).to_lowercase()
+}
+
+/// A message without the number that the system's own texts carry.
+pub fn without_number(text: &str) -> String {
+    let Some((before, after)) = text.split_once(" (os error ") else {
+        return text.to_owned();
+    };
+    format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest))
+}
+
+/// Reads a whole number.
+pub fn count(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "write a whole number such as 128")
+}
+
+/// Reads a number.
+pub fn number(text: &str) -> Result<f64, &'static str> {
+    text.parse().map_err(|_| "write a number such as 2 or 0.5")
 }
 
 /// Reads a size such as 512M.

@@ -62,22 +62,22 @@ pub struct Limits {
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub memory: Option<u64>,
     /// Processors, also as a fraction [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::number)]
     pub cpus: Option<f64>,
     /// Processor time of all its processes together [default: none]
     #[arg(long, value_name = "TIME", value_parser = values::time_or_none)]
     pub cpu_seconds: Option<Limit<Duration>>,
     /// Processes and threads [default: 128]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count)]
     pub pids: Option<u64>,
     /// Bytes in /jar, /tmp and /dev/shm together [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub disk: Option<u64>,
     /// Files and folders in /jar, /tmp and /dev/shm together [default: 65536]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count)]
     pub inodes: Option<u64>,
     /// Open files of one process [default: 1024]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count)]
     pub open_files: Option<u64>,
     /// Size of one file [default: none]
     #[arg(long, value_name = "SIZE", value_parser = values::size_or_none)]

@@ -164,9 +164,29 @@ fn named(what: &str, names: &BTreeMap<String, String>, lines: &mut Vec<Line>) {
 
 /// The usual name of a signal, in brackets.
 fn name(number: i32) -> String {
-    rustix::process::Signal::from_named_raw(number)
-        .map(|signal| format!(" ({signal:?})"))
-        .unwrap_or_default()
+    use rustix::process::Signal;
+    let names = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
+        (Signal::SYS, "SIGSYS"),
+    ];
+    let found = names.iter().find(|(signal, _)| signal.as_raw() == number);
+    found.map(|(_, name)| format!(" ({name})")).unwrap_or_default()
 }
 
 /// A size for people, in powers of 1024.

@@ -103,15 +103,16 @@ fn exception(error: &PythonError) -> Exception<'_> {
 
 /// A stream as text: bytes that are not UTF-8 are replaced, and a line marks the place where some were dropped.
 fn text(captured: &Captured) -> Cow<'_, str> {
-    let head = String::from_utf8_lossy(&captured.head);
-    if captured.dropped == 0 && captured.tail.is_empty() {
-        return head;
+    let Captured { head, tail, dropped } = captured;
+    if *dropped > 0 {
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        return Cow::Owned(format!("{head}\n[belljar: {dropped} bytes dropped]\n{tail}"));
     }
-    let tail = String::from_utf8_lossy(&captured.tail);
-    Cow::Owned(format!(
-        "{head}\n[belljar: {} bytes dropped]\n{tail}",
-        captured.dropped
-    ))
+    if tail.is_empty() {
+        return String::from_utf8_lossy(head);
+    }
+    // Joined as bytes first: a character may begin in one and end in the other.
+    Cow::Owned(String::from_utf8_lossy(&[head.as_slice(), tail].concat()).into_owned())
 }
 
 #[cfg(test)]
@@ -131,5 +132,11 @@ mod tests {
             ..Captured::default()
         };
         assert_eq!(text(&whole), "all");
+        let joined = Captured {
+            head: "é".as_bytes()[..1].to_vec(),
+            tail: "é".as_bytes()[1..].to_vec(),
+            dropped: 0,
+        };
+        assert_eq!(text(&joined), "é");
     }
 }

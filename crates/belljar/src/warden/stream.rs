@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::job::Sink;
 use crate::outcome::Captured;
 
-/// What is kept of the end when the middle is dropped.
-const TAIL: usize = 16 << 10;
+/// What is kept of the end when the middle is dropped; never more than half of the cap.
+const TAIL: u64 = 16 << 10;
 /// A pipe that polls as writable takes this much without blocking.
 const PIECE: usize = 4096;
 
@@ -83,7 +83,11 @@ impl Stream {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let room = self.cap.saturating_sub(self.taken).min(bytes.len() as u64) as usize;
+        // The end that is kept is part of the cap, not on top of it.
+        let tail = TAIL.min(self.cap / 2);
+        let room = (self.cap - tail)
+            .saturating_sub(self.taken)
+            .min(bytes.len() as u64) as usize;
         self.taken += bytes.len() as u64;
         let (first, rest) = bytes.split_at(room);
         if self.keep {
@@ -93,7 +97,7 @@ impl Stream {
             self.pending.extend_from_slice(first);
         }
         self.tail.extend(rest);
-        let over = self.tail.len().saturating_sub(TAIL);
+        let over = self.tail.len().saturating_sub(tail as usize);
         self.tail.drain(..over);
         self.dropped += over as u64;
     }

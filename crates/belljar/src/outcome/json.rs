@@ -34,6 +34,7 @@ struct Exception<'a> {
     line: Option<u32>,
     column: Option<u32>,
     frames: &'a [Frame],
+    causes: &'a [String],
     hint: Option<&'a str>,
     traceback: &'a str,
 }
@@ -96,6 +97,7 @@ fn exception(error: &PythonError) -> Exception<'_> {
         line: error.line,
         column: error.column,
         frames: &error.frames,
+        causes: &error.causes,
         hint: error.hint.as_deref(),
         traceback: &error.traceback,
     }

@@ -18,7 +18,7 @@ use crate::job::InputFile;
 use crate::outcome::{Changes, Outcome, Usage};
 use crate::plan::Plan;
 use crate::policy::WorkdirMode;
-use crate::pyerror::PythonError;
+use crate::pyerror::{HintContext, PythonError, hint};
 use crate::wire::{Frame, Kind};
 
 /// The caller's folder as it was before the run.
@@ -78,7 +78,8 @@ pub(super) fn finish(
             .remove()
             .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error)))?;
     }
-    let (exception, errno) = exception(&seen);
+    let exception = exception(plan, &seen);
+    let errno = exception.as_ref().and_then(|exception| exception.errno);
     let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk);
     let clean = decided.exit_code == Some(0);
     let changes = match (before, &seen.workdir) {
@@ -119,12 +120,24 @@ fn disk(workdir: &OwnedFd) -> Disk {
     }
 }
 
-/// The guest's exception, and the error number in it.
-fn exception(seen: &Watched) -> (Option<PythonError>, Option<i32>) {
-    let Some(frame) = seen.frame.as_ref().filter(|frame| frame.kind == Kind::Raised) else {
-        return (None, None);
+/// The guest's exception, with what to do about it in this jar.
+fn exception(plan: &Plan, seen: &Watched) -> Option<PythonError> {
+    let frame = seen.frame.as_ref().filter(|frame| frame.kind == Kind::Raised)?;
+    let mut error = PythonError::from_frame(&frame.header)
+        .inspect_err(|error| tracing::debug!(%error, "the guest's report is dropped"))
+        .ok()?;
+    let limits = plan.limits();
+    let context = HintContext {
+        network: plan.network(),
+        memory: limits.memory,
+        pids: limits.pids,
+        disk: limits.disk,
+        open_files: limits.open_files,
+        venv: plan.has_venv(),
+        workdir: plan.workdir().is_some(),
     };
-    (serde_json::from_slice(&frame.header).ok(), None)
+    error.hint = hint(&error, &context);
+    Some(error)
 }
 
 /// What a fresh /jar holds that was not put there, and, if the caller wants it, a copy of it.

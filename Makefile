@@ -1,0 +1,118 @@
+# One word per task. `make check test` is what .ci/run does.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PREFIX ?= /usr/local
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BELLJAR := $(TARGET)/release/belljar
+DEV := cargo run --quiet --package belljar-dev --
+# The distribution's own interpreter when there is one: a shim in a private folder is slow and other users cannot read it.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+VENV := $(TARGET)/venv
+TOOLS := $(VENV)/belljar-tools
+# For `make fuzz`: seconds for each target.
+SECONDS ?= 60
+# For `make soak`.
+RUNS ?= 2000
+
+.PHONY: help
+help:  ## List the tasks
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+.PHONY: build
+build:  ## Build the release binary
+	cargo build --release --locked --package belljar-cli
+
+.PHONY: demo
+demo: build  ## Build, then a tour of less than a minute
+	BELLJAR=$(BELLJAR) examples/tour.sh
+
+.PHONY: test
+test: rust-test guest-test  ## Run every test, as the user who calls
+
+# The tests start the binary, so it is built before them.
+.PHONY: rust-test
+rust-test: $(TOOLS)
+	cargo build --locked --workspace --bins
+	if cargo nextest --version >/dev/null 2>&1; then \
+		cargo nextest run --locked --workspace --no-fail-fast && cargo test --locked --workspace --doc; \
+	else \
+		cargo test --locked --workspace --no-fail-fast; \
+	fi
+
+.PHONY: guest-test
+guest-test: $(TOOLS)
+	cd guest/tests && "$(abspath $(VENV))/bin/python" -B -m unittest
+
+.PHONY: check
+check: rust-check python-check docs-check  ## Formatting, lints, types, promises, generated references
+
+.PHONY: rust-check
+rust-check:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
+
+.PHONY: python-check
+python-check: $(TOOLS)
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check --quiet
+	$(VENV)/bin/mypy guest/*.py
+	$(VENV)/bin/mypy guest/tests
+
+.PHONY: docs-check
+docs-check:
+	$(DEV) promises
+	$(DEV) links
+	$(DEV) syscalls --check
+
+.PHONY: docs
+docs:  ## Write the generated references again
+	$(DEV) syscalls
+
+.PHONY: fmt
+fmt: $(TOOLS)  ## Format Rust and Python
+	cargo fmt --all
+	$(VENV)/bin/ruff check --fix --quiet || true
+	$(VENV)/bin/ruff format --quiet
+
+.PHONY: bench
+bench: build  ## Measure beside the bare interpreter and other sandboxes; writes docs/bench.md
+	cargo run --quiet --release --package belljar-dev -- bench --belljar $(BELLJAR) --write docs
+
+.PHONY: soak
+soak: build  ## Two thousand runs in a row: nothing may be left, nothing may grow
+	cargo run --quiet --release --package belljar-dev -- soak --belljar $(BELLJAR) --runs $(RUNS)
+
+.PHONY: fuzz
+fuzz:  ## Fuzz each target for SECONDS (needs cargo-fuzz and a nightly compiler)
+	for target in $$(cargo +nightly fuzz list); do \
+		echo "== $$target"; \
+		cargo +nightly fuzz run "$$target" -- -max_total_time=$(SECONDS); \
+	done
+
+.PHONY: install
+install: build  ## Install binary, man pages and completions below PREFIX
+	install -Dm755 $(BELLJAR) "$(DESTDIR)$(PREFIX)/bin/belljar"
+	mkdir -p "$(DESTDIR)$(PREFIX)/share/man/man1"
+	$(BELLJAR) man > "$(DESTDIR)$(PREFIX)/share/man/man1/belljar.1"
+	for command in run exec shell plan doctor; do \
+		$(BELLJAR) man $$command > "$(DESTDIR)$(PREFIX)/share/man/man1/belljar-$$command.1"; \
+	done
+	mkdir -p "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
+		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
+	$(BELLJAR) completions bash > "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/belljar"
+	$(BELLJAR) completions zsh > "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_belljar"
+	$(BELLJAR) completions fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/belljar.fish"
+
+# A virtualenv with the pinned tools. Where the distribution leaves ensurepip out, virtualenv brings its own pip.
+$(TOOLS): requirements-dev.txt
+	mkdir -p $(TARGET)
+	$(PYTHON) -m venv --clear $(VENV) 2>/dev/null \
+		|| { $(PYTHON) -m pip install --quiet --target $(TARGET)/virtualenv virtualenv \
+			&& PYTHONPATH=$(TARGET)/virtualenv $(PYTHON) -m virtualenv --quiet --clear $(VENV); }
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	touch $@

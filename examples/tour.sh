@@ -10,11 +10,19 @@ bold='' dim='' plain=''
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then bold=$'\e[1m' dim=$'\e[2m' plain=$'\e[0m'; fi
 surprises=0
 
+# quoted ARGS...: as one would type them.
+quoted() {
+    local arg
+    for arg in "$@"; do
+        if [[ $arg =~ ^[A-Za-z0-9./=_-]+$ ]]; then printf ' %s' "$arg"; else printf " '%s'" "$arg"; fi
+    done
+}
+
 # show EXPECTED-CODE TITLE ARGS...: runs belljar with ARGS and holds its exit code against what the tour says.
 show() {
     local expected=$1 title=$2 code=0
     shift 2
-    printf '\n%s%s%s\n%s$ belljar%s%s\n' "$bold" "$title" "$plain" "$dim" "$(printf ' %q' "$@")" "$plain"
+    printf '\n%s%s%s\n%s$ belljar%s%s\n' "$bold" "$title" "$plain" "$dim" "$(quoted "$@")" "$plain"
     "$belljar" "$@" </dev/null || code=$?
     printf '%s(exit code %d)%s\n' "$dim" "$code" "$plain"
     if ((code != expected)); then

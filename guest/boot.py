@@ -167,7 +167,7 @@ if sys.stdout is not None:
 try:
     run, run_args = start(sys.argv[1], sys.argv[2], sys.argv[3:])
     value = run(*run_args)
-except:  # noqa: E722 - the job may have replaced BaseException
+except:  # the job may have replaced BaseException
     ended(exc_info()[1])
     raise
 returned(value)

@@ -34,7 +34,7 @@ def report(error, trace, job, display):
 def gather(error, trace, job, display):
     sources = Sources(job)
     steps = points(trace)
-    frames = [frame(*step, sources) for step in steps]
+    frames = [frame(code, line, lasti, sources) for code, line, lasti in steps]
     line, column = place(error, frames, [sources.mine(code) for code, _, _ in steps])
     return {
         "type_name": type_name(error),
@@ -93,7 +93,7 @@ def cut(value, most):
     if len(value) <= most:
         return value
     head = most * 3 // 4
-    return f"{value[:head]}\n[... {len(value) - most} characters left out ...]\n{value[len(value) - (most - head):]}"
+    return f"{value[:head]}\n[... {len(value) - most} characters left out ...]\n{value[len(value) - (most - head) :]}"
 
 
 def points(trace):
@@ -138,7 +138,7 @@ def place(error, frames, mine):
         line, column = guarded(lambda: (error.lineno, error.offset), default=(None, None))
         if type(line) is int and line > 0:
             return line, column if type(column) is int and column > 0 else None
-    own = [item for item, is_mine in zip(frames, mine) if is_mine]
+    own = [item for item, is_mine in zip(frames, mine, strict=True) if is_mine]
     own = own or [item for item in frames if not installed(item["file"])] or frames
     return (own[-1]["line"], own[-1]["column"]) if own else (None, None)
 
@@ -261,14 +261,16 @@ def nearest(error):
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         if trace is not None:
-            found = [*trace.tb_frame.f_locals, *trace.tb_frame.f_globals, *__builtins__]
+            found = [*trace.tb_frame.f_locals, *trace.tb_frame.f_globals, *__builtins__]  # type: ignore[misc]
     elif issubclass(kind, AttributeError):
         wrong, owner = error.name, error.obj
-        found = [*guarded(vars, owner, default={})]
+        found = list(guarded(vars, owner, default=()) or ())
         for base in type.__dict__["__mro__"].__get__(owner if isinstance(owner, type) else type(owner)):
             found += type.__dict__["__dict__"].__get__(base)
     elif issubclass(kind, ImportError) and type(error.name) is str:
-        wrong = getattr(error, "name_from", None) or exact(str(error)).partition("cannot import name '")[2].split("'")[0]
+        wrong = (
+            getattr(error, "name_from", None) or exact(str(error)).partition("cannot import name '")[2].split("'")[0]
+        )
         found = [*vars(sys.modules[error.name])] if error.name in sys.modules else []
     if type(wrong) is not str or not 1 < len(wrong) <= 64:
         return []
@@ -336,10 +338,12 @@ def small(value, depth, room):
     if kind in (list, tuple):
         return all(small(item, depth - 1, room) for item in value)
     if kind is dict:
-        return all(type(key) is str and small(key, 1, room) and small(item, depth - 1, room) for key, item in value.items())
+        return all(
+            type(key) is str and small(key, 1, room) and small(item, depth - 1, room) for key, item in value.items()
+        )
     if kind is int:
         return abs(value) < 1 << 63
-    return kind in (str, bool, type(None)) or kind is float and value - value == 0
+    return kind in (str, bool, type(None)) or (kind is float and value - value == 0)
 
 
 def dump(value):

@@ -46,17 +46,41 @@ JOBS = [
     ("atexit", "import atexit\natexit.register(print, 'bye')\nprint('x', end='')", "returned"),
     ("atexit code", "import atexit, os\natexit.register(os._exit, 9)", "returned"),
     ("atexit after raise", "import atexit\natexit.register(print, 'bye')\n1/0", "raised"),
-    ("thread outlives", "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.1), print('t'))).start()", "returned"),
-    ("thread raises", "import threading\nt = threading.Thread(target=lambda: 1/0, name='T')\nt.start(); t.join()", "returned"),
-    ("fork exits", "import os, sys\np = os.fork()\nif not p: sys.exit(7)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))", "returned"),
-    ("fork raises", "import os\np = os.fork()\nif not p: 1/0\nprint(os.waitstatus_to_exitcode(os.wait()[1]))", "returned"),
+    (
+        "thread outlives",
+        "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.1), print('t'))).start()",
+        "returned",
+    ),
+    (
+        "thread raises",
+        "import threading\nt = threading.Thread(target=lambda: 1/0, name='T')\nt.start(); t.join()",
+        "returned",
+    ),
+    (
+        "fork exits",
+        "import os, sys\np = os.fork()\nif not p: sys.exit(7)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))",
+        "returned",
+    ),
+    (
+        "fork raises",
+        "import os\np = os.fork()\nif not p: 1/0\nprint(os.waitstatus_to_exitcode(os.wait()[1]))",
+        "returned",
+    ),
     ("stderr", "import sys; print('e', file=sys.stderr)", "returned"),
     ("future", "def f(x: undefined): pass", "raised"),
     ("docstring", "'doc'\nprint(__doc__)", "returned"),
     ("note", "e = ValueError('x')\ngetattr(e, 'add_note', print)('note')\nraise e", "raised"),
-    ("last", "import atexit, sys\natexit.register(lambda: print(sys.last_traceback.tb_lineno, sys.last_value))\n\n1/0", "raised"),
+    (
+        "last",
+        "import atexit, sys\natexit.register(lambda: print(sys.last_traceback.tb_lineno, sys.last_value))\n\n1/0",
+        "raised",
+    ),
     ("stdin", "import sys; print(sys.stdin.read())", "returned"),
-    ("patched builtins", "import builtins\nfor n in 'BaseException type len issubclass id getattr'.split(): delattr(builtins, n)\nx", "raised"),
+    (
+        "patched builtins",
+        "import builtins\nfor n in 'BaseException type len issubclass id getattr'.split(): delattr(builtins, n)\nx",
+        "raised",
+    ),
     ("dubious", "import re\nprint('\\d', 1 is 1)\n", "returned"),
     ("dataclass", "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nprint(A(1))", "returned"),
     ("pickle", "import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A)", "returned"),
@@ -64,7 +88,7 @@ JOBS = [
 ]
 
 
-def shown(result: Result) -> tuple[int, str, str]:
+def shown(result: Result) -> tuple[object, ...]:
     """What a user sees, without addresses and without the two frames that the runtime takes of the stack."""
     text = re.sub(r" at 0x[0-9a-f]+", "", f"{result.stdout}\0{result.stderr}")
     text = re.sub(r"repeated \d+ more", "repeated N more", text)
@@ -77,21 +101,21 @@ class EveryPython(unittest.TestCase):
         if kind:
             self.assertEqual(got.only.kind, kind)
 
-    def test_code_is_like_plain_c(self):
+    def test_code_is_like_plain_c(self) -> None:
         for name, source, kind in JOBS:
             for python in pythons():
                 with self.subTest(python=python, job=name):
                     expected = plain(python, "-c", source, "a", "-b", stdin=b"in")
                     self.same(boot(python, "code", "-c", "a", "-b", job=source, stdin=b"in"), expected, kind)
 
-    def test_bytecode_is_like_source(self):
+    def test_bytecode_is_like_source(self) -> None:
         for name, source, kind in JOBS:
             python = pythons()[0]
             with self.subTest(job=name):
                 expected = plain(python, "-c", source)
                 self.same(boot(python, "code", "-c", job=source, form=".pyc"), expected, kind)
 
-    def test_script_is_like_plain(self):
+    def test_script_is_like_plain(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name, source, kind in JOBS:
                 path = Path(folder, "job.py")
@@ -101,13 +125,13 @@ class EveryPython(unittest.TestCase):
                         expected = plain(python, str(path), "a", cwd="/")
                         self.same(boot(python, "script", str(path), "a", cwd="/"), expected, kind)
 
-    def test_stdin_is_like_plain(self):
+    def test_stdin_is_like_plain(self) -> None:
         for python in pythons():
             with self.subTest(python=python):
                 expected = plain(python, "-", "a", stdin=MAIN.encode())
                 self.same(boot(python, "code", "-", "a", job=MAIN), expected, "returned")
 
-    def test_cookie_and_mark(self):
+    def test_cookie_and_mark(self) -> None:
         latin = "# -*- coding: latin-1 -*-\nprint('\u00e9', ascii('\u00e9'))".encode("latin-1")
         marked = b"\xef\xbb\xbfprint('\xc3\xa9')"
         with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +143,7 @@ class EveryPython(unittest.TestCase):
                     with self.subTest(python=python, source=source):
                         self.same(boot(python, "script", str(path)), plain(python, str(path)))
 
-    def test_bytes_that_are_not_text(self):
+    def test_bytes_that_are_not_text(self) -> None:
         # Plain Python words it otherwise, since it reads the file line by line.
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "job.py")
@@ -131,7 +155,7 @@ class EveryPython(unittest.TestCase):
                         self.assertEqual((got.code, got.only.header["type_name"]), (1, "SyntaxError"))
                         self.assertEqual(plain(python, str(path)).code, 1)
 
-    def test_module_package_folder_and_zip(self):
+    def test_module_package_folder_and_zip(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             package = Path(folder, "pkg")
             package.mkdir()
@@ -157,24 +181,24 @@ class EveryPython(unittest.TestCase):
                     self.same(got, plain(python, "/nowhere.py"), "exited")
                     self.assertEqual(got.only.header, {"code": 2})
 
-    def test_safe_path(self):
+    def test_safe_path(self) -> None:
         for python in pythons():
             with self.subTest(python=python):
                 show = "import sys; print(sys.path)"
                 expected = plain(python, "-I", "-c", show)
                 self.same(boot(python, "code", "-c", job=show, flags=("-I",)), expected, "returned")
 
-    def test_exit_codes_are_told(self):
+    def test_exit_codes_are_told(self) -> None:
         for source, code in ("exit()", 0), ("exit(4)", 4), ("exit('x')", 1), ("exit(-1)", -1), ("exit(True)", 1):
             got = boot(pythons()[0], "code", "-c", job=source)
             self.assertEqual(got.only.header, {"code": code}, source)
 
-    def test_interrupt_ends_by_signal(self):
+    def test_interrupt_ends_by_signal(self) -> None:
         for python in pythons():
             with self.subTest(python=python):
                 self.assertEqual(boot(python, "code", "-c", job="raise KeyboardInterrupt").code, -signal.SIGINT)
 
-    def test_no_module_that_plain_python_does_not_load(self):
+    def test_no_module_that_plain_python_does_not_load(self) -> None:
         show = "import sys; print(sorted(sys.modules))"
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "job.py")
@@ -185,7 +209,7 @@ class EveryPython(unittest.TestCase):
                     self.assertEqual(boot(python, "code", "-c", job=show).stdout, expected)
                     self.assertEqual(boot(python, "script", str(path)).stdout, plain(python, str(path)).stdout)
 
-    def test_spawn_and_forkserver_find_main(self):
+    def test_spawn_and_forkserver_find_main(self) -> None:
         source = """
 import multiprocessing, sys
 def square(x): return x * x
@@ -207,20 +231,24 @@ if __name__ == '__main__':
 
 
 class Control(unittest.TestCase):
-    def test_children_do_not_get_the_socket(self):
-        source = "import subprocess, os\nprint(os.fstat(3)[0] >> 12)\nprint(subprocess.run(['ls', '-l', '/proc/self/fd/3'], stderr=-1, close_fds=False).returncode)"
+    def test_children_do_not_get_the_socket(self) -> None:
+        look = "subprocess.run(['ls', '-l', '/proc/self/fd/3'], stderr=-1, close_fds=False)"
+        source = f"import subprocess, os\nprint(os.fstat(3)[0] >> 12)\nprint({look}.returncode)"
         for python in pythons():
             self.assertEqual(boot(python, "code", "-c", job=source).stdout.split(), ["12", "2"])
 
-    def test_closed_or_reused_descriptor_is_left_alone(self):
-        for source in "import os; os.close(3)", "import os; os.closerange(3, 99); f = open('/tmp', 'r') if 0 else os.open('log', os.O_CREAT | os.O_RDWR)":
+    def test_closed_or_reused_descriptor_is_left_alone(self) -> None:
+        for source in (
+            "import os; os.close(3)",
+            "import os; os.closerange(3, 99); f = open('/tmp', 'r') if 0 else os.open('log', os.O_CREAT | os.O_RDWR)",
+        ):
             with tempfile.TemporaryDirectory() as folder:
                 got = boot(pythons()[0], "code", "-c", job=source, cwd=folder)
                 self.assertEqual((got.code, got.stderr, got.frames), (0, "", []))
                 log = Path(folder, "log")
                 self.assertEqual(log.read_bytes() if log.exists() else b"", b"")
 
-    def test_no_socket_at_all(self):
+    def test_no_socket_at_all(self) -> None:
         import subprocess
 
         from harness import environment, install
@@ -233,11 +261,13 @@ class Control(unittest.TestCase):
                 run = subprocess.run(command, capture_output=True, env=environment())
                 self.assertEqual((run.returncode, run.stdout, run.stderr), (3, b"1\n", b""))
 
-    def test_nonblocking_socket(self):
-        got = boot(pythons()[0], "code", "-c", job="import os; os.set_blocking(3, False); raise ValueError('x' * 60000)")
+    def test_nonblocking_socket(self) -> None:
+        got = boot(
+            pythons()[0], "code", "-c", job="import os; os.set_blocking(3, False); raise ValueError('x' * 60000)"
+        )
         self.assertEqual(len(got.only.header["message"]), 60000)
 
-    def test_output_streams_live(self):
+    def test_output_streams_live(self) -> None:
         source = "import os, time\nprint('first')\nos.write(1, b'second\\n')"
         self.assertEqual(boot(pythons()[0], "code", "-c", job=source).stdout, "first\nsecond\n")
 

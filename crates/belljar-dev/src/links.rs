@@ -8,7 +8,14 @@ use crate::repository;
 
 /// Folders of the repository: a path in backticks that begins with one must exist.
 const FOLDERS: [&str; 8] = [
-    ".ci/", "crates/", "docs/", "examples/", "guest/", "policies/", "tests/", "fuzz/",
+    ".ci/",
+    "crates/",
+    "docs/",
+    "examples/",
+    "guest/",
+    "policies/",
+    "tests/",
+    "fuzz/",
 ];
 
 /// Fails with every link and path that leads nowhere.
@@ -31,7 +38,10 @@ pub fn check() -> anyhow::Result<()> {
         }
     }
     if wrong.is_empty() {
-        println!("{} documents, {count} links and paths lead somewhere", documents.len());
+        println!(
+            "{} documents, {count} links and paths lead somewhere",
+            documents.len()
+        );
         return Ok(());
     }
     bail!("{}", wrong.join("\n"))
@@ -63,7 +73,8 @@ mod tests {
 
     #[test]
     fn links_and_paths_are_found_outside_code() {
-        let text = prose("[a](docs/a.md#x) [b](https://c) `crates/x.rs` `guest/*.py` `run`\n```\n[c](no.md)\n```\n");
+        let text =
+            prose("[a](docs/a.md#x) [b](https://c) `crates/x.rs` `guest/*.py` `run`\n```\n[c](no.md)\n```\n");
         assert_eq!(links(&text), ["docs/a.md#x"]);
         assert_eq!(paths(&text), ["crates/x.rs"]);
     }

@@ -25,5 +25,8 @@ pub fn tracked(suffix: &str) -> anyhow::Result<Vec<PathBuf>> {
     anyhow::ensure!(output.status.success(), "git ls-files failed");
     let names = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
     let files = names.split('\0').filter(|name| name.ends_with(suffix));
-    Ok(files.map(PathBuf::from).filter(|path| top().join(path).exists()).collect())
+    Ok(files
+        .map(PathBuf::from)
+        .filter(|path| top().join(path).exists())
+        .collect())
 }

@@ -106,16 +106,32 @@ impl Traces {
     /// runs made it, which its name tells.
     fn beyond(&self, before: &Self, pids: &BTreeSet<u32>) -> Vec<String> {
         let made_by_us = |path: &&PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
             let pid = name.split('-').nth(2).and_then(|pid| pid.parse().ok());
             pid.is_some_and(|pid| pids.contains(&pid))
         };
         let mut left: Vec<String> = Vec::new();
-        left.extend(self.cgroups.iter().filter(made_by_us).map(|path| path.display().to_string()));
-        left.extend(self.files.difference(&before.files).map(|path| path.display().to_string()));
+        left.extend(
+            self.cgroups
+                .iter()
+                .filter(made_by_us)
+                .map(|path| path.display().to_string()),
+        );
+        left.extend(
+            self.files
+                .difference(&before.files)
+                .map(|path| path.display().to_string()),
+        );
         // A process that is older than this look and still there a second later belongs to a longer run of someone else.
         let strangers = self.processes.difference(&before.processes).copied();
-        left.extend(strangers.filter(|pid| orphan(*pid)).map(|pid| format!("process {pid}")));
+        left.extend(
+            strangers
+                .filter(|pid| orphan(*pid))
+                .map(|pid| format!("process {pid}")),
+        );
         if self.mounts > before.mounts {
             left.push(format!("{} mounts", self.mounts - before.mounts));
         }

@@ -1,7 +1,10 @@
 //! docs/syscalls.md: what a guest gets for every system call, from the list that the filter is compiled from.
 
 #[path = "../../belljar-linux/build/list.rs"]
-#[allow(dead_code, reason = "the reader is shared with the build script, which needs more of it")]
+#[allow(
+    dead_code,
+    reason = "the reader is shared with the build script, which needs more of it"
+)]
 mod list;
 
 use std::fmt::Write;
@@ -50,12 +53,22 @@ fn page(text: &str, rules: &[Rule]) -> anyhow::Result<String> {
     for line in text.lines() {
         if let Some(title) = line.strip_prefix("# -- ") {
             let title = title.trim_end_matches('-').trim();
-            write!(page, "\n## {}{}\n\n| call | gets | because |\n|---|---|---|\n", title[..1].to_uppercase(), &title[1..])?;
+            write!(
+                page,
+                "\n## {}{}\n\n| call | gets | because |\n|---|---|---|\n",
+                title[..1].to_uppercase(),
+                &title[1..]
+            )?;
         } else if !line.is_empty() && !line.starts_with(['#', '-']) {
             let rule = rules.next().context("more lines than rules")?;
             row(&mut page, &format!("`{}`", rule.name), rule.verdict, &rule.reason)?;
             for case in &rule.cases {
-                row(&mut page, &format!("… {}", condition(case)), case.verdict, &case.reason)?;
+                row(
+                    &mut page,
+                    &format!("… {}", condition(case)),
+                    case.verdict,
+                    &case.reason,
+                )?;
             }
         }
     }

@@ -98,7 +98,9 @@ fn guest_environment(belljar: &Path, python: &Path) -> anyhow::Result<Vec<(Strin
         String::from_utf8_lossy(&output.stderr)
     );
     let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
-    Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    Ok(pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect())
 }
 
 /// Something that runs [`CODE`].
@@ -125,7 +127,8 @@ impl Contender {
             return Err("not installed".into());
         }
         for number in 0..WARM_UPS {
-            self.once(usize::MAX - number).map_err(|error| error.to_string())?;
+            self.once(usize::MAX - number)
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }

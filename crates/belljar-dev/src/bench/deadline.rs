@@ -40,7 +40,10 @@ pub fn measure(stage: &Stage, user: User, runs: usize) -> anyhow::Result<Sample>
         let start = Instant::now();
         let status = command.status()?;
         let time = start.elapsed();
-        ensure!(status.code() == Some(TIMED_OUT), "a deaf guest ended with {status}");
+        ensure!(
+            status.code() == Some(TIMED_OUT),
+            "a deaf guest ended with {status}"
+        );
         sample.add(time.saturating_sub(TIMEOUT));
     }
     Ok(sample)

@@ -13,7 +13,9 @@ impl Machine {
     pub fn look() -> Self {
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         let numbers = |text: &str| {
-            let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+            let end = text
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .unwrap_or(text.len());
             text[..end].to_owned()
         };
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();

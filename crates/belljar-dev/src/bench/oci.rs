@@ -33,7 +33,11 @@ pub fn bundle(stage: &Stage) -> anyhow::Result<PathBuf> {
 }
 
 fn config(stage: &Stage) -> Value {
-    let env: Vec<String> = stage.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let env: Vec<String> = stage
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     let namespaces = ["pid", "network", "ipc", "uts", "mount"].map(|kind| json!({ "type": kind }));
     json!({
         "ociVersion": "1.0.2",

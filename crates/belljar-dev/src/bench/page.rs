@@ -16,7 +16,9 @@ pub fn table(figures: &Figures) -> String {
         let line = match &row.result {
             Ok(sample) => {
                 let median = sample.median();
-                let against = |other: Option<f64>| other.map_or("–".into(), |other| format!("{:.2}×", median / other));
+                let against = |other: Option<f64>| {
+                    other.map_or("–".into(), |other| format!("{:.2}×", median / other))
+                };
                 format!(
                     "| {name} | {} | {holds} | {median:.1} ms | {:.1} ms | {} | {} |",
                     user.name(),

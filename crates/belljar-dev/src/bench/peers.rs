@@ -56,7 +56,9 @@ fn bubblewrap(stage: &Stage, user: User) -> Contender {
     for (link, target) in oci::LINKS {
         args.extend(["--symlink", target, link]);
     }
-    args.extend(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/jar"]);
+    args.extend([
+        "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/jar",
+    ]);
     args.extend(["--chdir", "/jar", "--"]);
     let python = stage.python.to_string_lossy();
     args.extend([&*python, "-c", CODE]);
@@ -111,9 +113,24 @@ fn engines_as_root(stage: &Stage) -> anyhow::Result<Vec<Contender>> {
     let mut runsc = vec!["--network=none", "--ignore-cgroups"];
     runsc.extend(run(&*state));
     Ok(vec![
-        engine("crun", "namespaces, root, cgroup; no filter", "/usr/bin/crun", run(&state)),
-        engine("runc", "namespaces, root, cgroup; no filter", "/usr/sbin/runc", run(&state)),
-        engine("gVisor (runsc)", "a kernel of its own in user space", "/usr/bin/runsc", runsc),
+        engine(
+            "crun",
+            "namespaces, root, cgroup; no filter",
+            "/usr/bin/crun",
+            run(&state),
+        ),
+        engine(
+            "runc",
+            "namespaces, root, cgroup; no filter",
+            "/usr/sbin/runc",
+            run(&state),
+        ),
+        engine(
+            "gVisor (runsc)",
+            "a kernel of its own in user space",
+            "/usr/bin/runsc",
+            runsc,
+        ),
         podman(stage, &bundle),
     ])
 }

@@ -32,9 +32,14 @@ impl Sample {
 
     /// The first and the last part of the runs, for growth.
     pub fn ends(&self, count: usize) -> (Self, Self) {
-        let part = |times: &[f64]| Self { times: times.to_vec() };
+        let part = |times: &[f64]| Self {
+            times: times.to_vec(),
+        };
         let count = count.min(self.times.len());
-        (part(&self.times[..count]), part(&self.times[self.times.len() - count..]))
+        (
+            part(&self.times[..count]),
+            part(&self.times[self.times.len() - count..]),
+        )
     }
 }
 

@@ -223,7 +223,7 @@ def text(error, trace, job, display, sources):
     finally:
         sys.stderr = real
     printed = "".join(collector.parts)
-    file = job.get("file", "")
+    file = job.get("file", "<string>" if "source" in job else "")
     return guarded(with_source, printed, file, error, sources, default=printed) if file[:1] == "<" else printed
 
 

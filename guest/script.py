@@ -1,16 +1,20 @@
-"""Runs a file, folder or archive by its path, or a module by its name."""
+"""Runs a file, folder or archive by its path, a module by its name, or text."""
 
 import marshal
 import posix
 import sys
+from _imp import _fix_co_filename
+from _warnings import filters
 
 
-def script(kind, origin, path, job, compiled, read):
+def script(kind, origin, path, job, read, folder):
     """Gives what to call, and with what. `path` is sys.path, or a list that nobody reads."""
     if kind == "module":
         sys.argv[0] = "-m"
         sys.orig_argv.insert(len(sys.orig_argv) - len(sys.argv), "-m")
         return module(path, posix.getcwd(), origin, True)
+    if kind == "code":
+        return text(origin, job, read(f"{folder}/job"))
     file = origin if origin[:1] == "/" else f"{posix.getcwd()}/{origin}"
     real = sys.modules["os"].path.realpath(file)
     try:
@@ -38,6 +42,51 @@ def script(kind, origin, path, job, compiled, read):
     return exec, (code, main)
 
 
+def text(origin, job, source):
+    file, main = "<stdin>", job["main"]
+    if origin == "-":
+        main["__file__"], main["__cached__"] = file, None
+    else:
+        # A coding cookie counts in a file, not in text.
+        source, file = source.decode(), "<string>"
+        sys.orig_argv.insert(len(sys.orig_argv) - len(sys.argv) + 1, source)
+    job.update(file=file, source=source)
+    job["code"] = code = compiled(source, file)
+    if origin != "-" and sys.version_info >= (3, 13):
+        linecache = __import__("linecache")
+        linecache._register_code(code if hasattr(linecache, "_interactive_cache") else file, source, file)
+    return exec, (code, main)
+
+
 def module(path, first, name, alter_argv):
     path[:1] = [first]
     return __import__("runpy")._run_module_as_main, (name, alter_argv)
+
+
+class Compiled(Exception):
+    pass
+
+
+def compiled(source, file):
+    """As compile does, which makes 100 classes of syntax tree at its first call: a millisecond that exec saves."""
+    scope, before = {}, sys.gettrace()
+
+    def catch(frame, event, arg):
+        # A codec or an import may run too.
+        if frame.f_globals is scope:
+            raise Compiled(frame.f_code)
+
+    # What is wrong or dubious must name the file, so that goes through compile after all.
+    filters.insert(0, ("error", None, Warning, None, 0))
+    sys.settrace(catch)
+    try:
+        exec(source, scope)
+    except Compiled as found:
+        _fix_co_filename(code := found.args[0], file)
+        return code
+    except (SyntaxError, ValueError):
+        pass
+    finally:
+        sys.settrace(before)
+        del filters[0]
+    return compile(source, file, "exec", 0, True)

@@ -1,0 +1,44 @@
+"""What follows when a job ends with an exception: a frame to the host, and an end as in plain Python."""
+
+import sys
+
+TRACE = BaseException.__dict__["__traceback__"]
+
+
+def ended(error, job, display, send, part, ours):
+    """`part` is None in a child that the job forked: it ends in the same way, and tells the host nothing."""
+    trace = TRACE.__get__(error)
+    while trace is not None and id(trace.tb_frame.f_globals) in ours:
+        trace = trace.tb_next
+    TRACE.__set__(error, trace)
+    if issubclass(type(error), SystemExit):
+        return send(3, b'{"code": %d}' % exit_code(error))
+    if "source" in job and trace is not None:
+        job.setdefault("code", trace.tb_frame.f_code)
+    # First of all, so that it is there even if the report finds no memory.
+    hook = getattr(sys, "excepthook", None)
+    missing = hook is None
+    sys.excepthook = show(display if missing else hook, trace)
+    if part is not None:
+        send(2, part("report", error, trace, job, display))
+    if missing:
+        sys.stderr.write("sys.excepthook is missing\n")
+
+
+def exit_code(error):
+    try:
+        code = 0 if error.code is None else int.__add__(error.code, 0)
+    except BaseException:
+        return 1
+    return code if -(1 << 31) <= code < 1 << 31 else -1
+
+
+def show(hook, trace):
+    def excepthook(kind, value, _):
+        # The interpreter comes with a traceback that has our own frame in it.
+        sys.excepthook = hook
+        sys.last_traceback = trace
+        TRACE.__set__(value, trace)
+        hook(kind, value, trace)
+
+    return excepthook

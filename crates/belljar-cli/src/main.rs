@@ -12,7 +12,7 @@ mod program;
 mod settings;
 mod streams;
 mod terminal;
-mod trace;
+mod tracing;
 mod usage;
 mod values;
 
@@ -28,7 +28,7 @@ fn main() {
 
 fn dispatch(typed: Typed) -> i32 {
     let printing = typed.printing();
-    trace::start(printing.verbose);
+    tracing::start(printing.verbose);
     let printer = Printer::new(printing);
     let result = match typed {
         Typed::Run(args) => commands::run::run(*args, printer),

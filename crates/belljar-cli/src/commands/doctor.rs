@@ -2,8 +2,6 @@
 
 mod checks;
 mod fixes;
-#[cfg(test)]
-mod tests;
 
 use belljar::host::Host;
 use serde::Serialize;

@@ -55,6 +55,12 @@ fn namespaces(policy: &Policy) -> Enforcement {
 }
 
 fn privileges(host: &Host) -> Enforcement {
+    // Root of a container that may not give the guest another id: outside the jar its files are root's.
+    if !host.privileged && (host.uid == 0 || host.gid == 0) {
+        return partial(
+            "no capabilities; the guest's id on the host is root's, because no other can be given here",
+        );
+    }
     let supplementary = host.groups.iter().filter(|group| **group != host.gid).count();
     if host.privileged || supplementary == 0 {
         return full("no capabilities, no groups, nothing to gain");

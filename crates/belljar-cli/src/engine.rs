@@ -5,6 +5,7 @@ use belljar::plan::Plan;
 use belljar::python::Interpreter;
 use belljar::warden::{self, Steering};
 use belljar::{Host, Job, Policy};
+use tracing::{debug, trace};
 
 use crate::failure::Failure;
 
@@ -15,7 +16,16 @@ pub fn interpreter(policy: &Policy) -> Result<Interpreter, Failure> {
 
 /// What will be built for a policy on this host.
 pub fn plan(policy: &Policy) -> Result<Plan, Failure> {
-    Ok(Plan::resolve(policy, &Host::probe(), &interpreter(policy)?)?)
+    let host = Host::probe();
+    debug!(?host, "probed");
+    let interpreter = interpreter(policy)?;
+    debug!(executable = %interpreter.executable.display(), version = %interpreter.version, "found Python");
+    let plan = Plan::resolve(policy, &host, &interpreter)?;
+    debug!(tier = ?plan.isolation().tier, steps = plan.steps().len(), "resolved a plan");
+    for step in plan.steps() {
+        trace!("{step}");
+    }
+    Ok(plan)
 }
 
 /// What this host can enforce, each thing tried.
@@ -25,7 +35,9 @@ pub fn probe_deep() -> Host {
 
 /// Carries out a job as its own warden.
 pub fn run(plan: &Plan, job: Job) -> Result<Outcome, Failure> {
-    Ok(warden::run(plan, job, Steering::Signals)?)
+    let outcome = warden::run(plan, job, Steering::Signals)?;
+    debug!(status = ?outcome.status, limit = ?outcome.limit, usage = ?outcome.usage, "ended");
+    Ok(outcome)
 }
 
 /// Serves as the warden of a library; the exit code.

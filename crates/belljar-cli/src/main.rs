@@ -12,7 +12,7 @@ mod program;
 mod settings;
 mod streams;
 mod terminal;
-mod tracing;
+mod trace;
 mod usage;
 mod values;
 
@@ -28,7 +28,7 @@ fn main() {
 
 fn dispatch(typed: Typed) -> i32 {
     let printing = typed.printing();
-    tracing::start(printing.verbose);
+    trace::start(printing.verbose);
     let printer = Printer::new(printing);
     let result = match typed {
         Typed::Run(args) => commands::run::run(*args, printer),

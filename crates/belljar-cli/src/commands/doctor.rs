@@ -2,6 +2,8 @@
 
 mod checks;
 mod fixes;
+#[cfg(test)]
+mod tests;
 
 use belljar::host::Host;
 use serde::Serialize;

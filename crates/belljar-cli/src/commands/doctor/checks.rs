@@ -110,11 +110,11 @@ fn namespaces(host: &Host, here: &Here) -> Check {
 fn mounts(host: &Host) -> Check {
     const NAME: &str = "mounts";
     if !host.mount_api {
-        let fix = vec!["use kernel 5.12 or later (mount_setattr, move_mount)".into()];
+        let fix = vec!["# use kernel 5.12 or later (mount_setattr, move_mount)".into()];
         return Check::missing(NAME, "a whole tree cannot be made read-only", fix);
     }
     if host.privileged && !host.idmap {
-        let fix = vec!["use kernel 5.12 or later, or start belljar as a plain user".into()];
+        let fix = vec!["# use kernel 5.12 or later, or start belljar as a plain user".into()];
         return Check::partial(
             NAME,
             "started as root, folders cannot be shared read-write: no id-mapped mounts",
@@ -128,7 +128,7 @@ fn seccomp(host: &Host) -> Check {
     if host.seccomp {
         return Check::full("seccomp", "system-call filters can be loaded");
     }
-    let fix = vec!["use a kernel with CONFIG_SECCOMP_FILTER".into()];
+    let fix = vec!["# use a kernel with CONFIG_SECCOMP_FILTER".into()];
     Check::missing("seccomp", "system-call filters cannot be loaded", fix)
 }
 
@@ -141,7 +141,7 @@ fn landlock(host: &Host) -> Check {
             fixes::landlock(),
         ),
         abi @ 1..=5 => {
-            let fix = vec!["kernel 6.12 adds scopes for signals and abstract sockets".into()];
+            let fix = vec!["# kernel 6.12 adds scopes for signals and abstract sockets".into()];
             Check::partial(
                 NAME,
                 format!("ABI {abi}: files{}", if abi >= 4 { " and TCP" } else { "" }),
@@ -202,11 +202,11 @@ fn groups(host: &Host) -> Check {
         return Check::full(NAME, "none that a guest would keep");
     }
     let detail =
-        format!("a guest keeps this user's {held} supplementary groups: a plain user cannot drop them");
+        format!("a guest keeps supplementary groups of this user ({held}): a plain user cannot drop them");
     Check::partial(
         NAME,
         detail,
-        vec!["start belljar as a user without supplementary groups".into()],
+        vec!["# start belljar as a user without supplementary groups".into()],
     )
 }
 
@@ -214,7 +214,8 @@ fn draft(host: &Host) -> Check {
     if host.overlay {
         return Check::full("draft", "--draft and --apply work");
     }
-    let fix = vec!["use kernel 6.6 or later (overlayfs in user namespaces with a tmpfs upper layer)".into()];
+    let fix =
+        vec!["# use kernel 6.6 or later (overlayfs in user namespaces with a tmpfs upper layer)".into()];
     Check::partial("draft", "--draft and --apply are refused", fix)
 }
 
@@ -224,6 +225,9 @@ fn python() -> Check {
             "python",
             format!("{} at {}", found.version, found.base_executable.display()),
         ),
-        Err(failure) => Check::partial("python", failure.message, failure.hint.into_iter().collect()),
+        Err(failure) => {
+            let fix = failure.hint.iter().map(|hint| format!("# {hint}")).collect();
+            Check::partial("python", failure.message, fix)
+        }
     }
 }

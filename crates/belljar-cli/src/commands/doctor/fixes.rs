@@ -35,18 +35,32 @@ pub fn sysctl(setting: &str) -> Vec<String> {
 pub fn apparmor(binary: &Path) -> Vec<String> {
     // Quoted, because AppArmor reads a space or a comma in a path otherwise.
     let path = binary.display().to_string().replace('"', "\\\"");
-    let profile = format!(
-        "sudo tee /etc/apparmor.d/belljar >/dev/null <<'EOF'
-abi <abi/4.0>,
-include <tunables/global>
-profile belljar \"{path}\" flags=(unconfined) {{
-  userns,
-  include if exists <local/belljar>
-}}
-EOF
-sudo apparmor_parser -r /etc/apparmor.d/belljar"
-    );
-    profile.lines().map(str::to_owned).collect()
+    let profile = [
+        "abi <abi/4.0>,".to_owned(),
+        "include <tunables/global>".to_owned(),
+        format!("profile belljar \"{path}\" flags=(unconfined) {{"),
+        "  userns,".to_owned(),
+        "  include if exists <local/belljar>".to_owned(),
+        "}".to_owned(),
+    ];
+    // Not a here-document: its end would not be found in lines that are pasted with their indentation.
+    let lines: Vec<String> = profile.iter().map(|line| quote(line)).collect();
+    vec![
+        format!(
+            "printf '%s\\n' {} | sudo tee /etc/apparmor.d/belljar",
+            lines.join(" ")
+        ),
+        "sudo apparmor_parser -r /etc/apparmor.d/belljar".to_owned(),
+    ]
+}
+
+/// A word for a shell.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Flags that let a container make namespaces of its own.
@@ -54,7 +68,7 @@ pub fn container() -> Vec<String> {
     [
         "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined IMAGE",
         "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL IMAGE",
-        "Kubernetes: hostUsers: false, procMount: Unmasked, seccompProfile and appArmorProfile: Unconfined",
+        "# Kubernetes: hostUsers: false, procMount: Unmasked, seccompProfile and appArmorProfile: Unconfined",
     ]
     .map(str::to_owned)
     .to_vec()
@@ -81,7 +95,7 @@ pub fn delegation(host: &Host, here: &Here) -> Vec<String> {
     if host.container.is_some() {
         return vec!["docker run --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw IMAGE".into()];
     }
-    let binary = here.binary.display();
+    let binary = quote(&here.binary.to_string_lossy());
     match (here.systemd, host.privileged) {
         (true, true) => vec![format!("systemd-run --scope -p Delegate=yes {binary} run script.py")],
         (true, false) => vec![

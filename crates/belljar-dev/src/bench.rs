@@ -1,0 +1,99 @@
+//! Cold starts, side by side: every contender runs once in each round, so that a drift of the machine hits all alike.
+
+mod chart;
+mod contender;
+mod deadline;
+mod machine;
+mod oci;
+mod page;
+mod peers;
+mod sample;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use contender::{Contender, User};
+pub use sample::Sample;
+
+/// What `bench` takes.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The release binary
+    #[arg(long, default_value = "target/release/belljar")]
+    belljar: PathBuf,
+    /// The interpreter that everyone runs
+    #[arg(long, default_value = "/usr/bin/python3")]
+    python: PathBuf,
+    /// Runs of each contender
+    #[arg(long, default_value_t = 200)]
+    rounds: usize,
+    /// Runs into the deadline
+    #[arg(long, default_value_t = 200)]
+    deadlines: usize,
+    /// Also measure container engines; they are slow
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
+    engines: bool,
+    /// Write bench.md and bench.svg into this folder
+    #[arg(long)]
+    write: Option<PathBuf>,
+}
+
+/// A contender and its times, or why it has none.
+struct Row {
+    contender: Contender,
+    result: Result<Sample, String>,
+}
+
+/// Everything that was measured.
+struct Figures {
+    machine: machine::Machine,
+    python: PathBuf,
+    rounds: usize,
+    rows: Vec<Row>,
+    deadlines: Vec<(User, Sample)>,
+}
+
+/// Measures, prints, and writes the page if asked.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let stage = contender::Stage::new(&args.belljar, &args.python)?;
+    let machine = machine::Machine::look();
+    let mut rows: Vec<Row> = peers::all(&stage, args.engines)?
+        .into_iter()
+        .map(|contender| Row {
+            result: contender.warm_up().map(|()| Sample::default()),
+            contender,
+        })
+        .collect();
+    for round in 0..args.rounds {
+        for row in &mut rows {
+            let Ok(sample) = &mut row.result else { continue };
+            let time = row.contender.once(round);
+            sample.add(time.with_context(|| format!("{} failed in round {round}", row.contender.label()))?);
+        }
+        if round % 20 == 19 {
+            eprintln!("round {} of {}", round + 1, args.rounds);
+        }
+    }
+    let mut deadlines = Vec::new();
+    for user in User::here() {
+        deadlines.push((user, deadline::measure(&stage, user, args.deadlines)?));
+    }
+    let figures = Figures {
+        machine,
+        python: stage.python.clone(),
+        rounds: args.rounds,
+        rows,
+        deadlines,
+    };
+    println!("{}", page::table(&figures));
+    if let Some(folder) = &args.write {
+        let write = |name: &str, text: String| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+        };
+        write("bench.md", page::page(&figures))?;
+        write("bench.svg", chart::svg(&figures))?;
+    }
+    Ok(())
+}

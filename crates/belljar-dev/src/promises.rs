@@ -1,0 +1,121 @@
+//! Every promise of SECURITY.md names the tests that hold it, and they exist.
+//!
+//! A promise is a heading `### N. Text`; its tests are items `- FILE: NAME, NAME` below it, in backticks.
+
+use anyhow::bail;
+
+use crate::repository;
+
+const DOCUMENT: &str = "SECURITY.md";
+/// DESIGN: seven promises. A document that lost one must not pass.
+const PROMISES: usize = 7;
+
+struct Promise {
+    title: String,
+    /// File and test name.
+    tests: Vec<(String, String)>,
+}
+
+/// Fails with every promise that nothing holds and every test that is not there.
+pub fn check() -> anyhow::Result<()> {
+    let promises = read(&repository::read(DOCUMENT)?);
+    let mut wrong = Vec::new();
+    if promises.len() != PROMISES {
+        wrong.push(format!("{} promises, not {PROMISES}", promises.len()));
+    }
+    let mut tests = 0;
+    for promise in &promises {
+        if promise.tests.is_empty() {
+            wrong.push(format!("no test holds `{}`", promise.title));
+        }
+        for (file, name) in &promise.tests {
+            tests += 1;
+            match repository::read(file) {
+                Ok(text) if is_test(&text, file, name) => {}
+                Ok(_) => wrong.push(format!("`{}`: {file} has no test {name}", promise.title)),
+                Err(error) => wrong.push(format!("`{}`: {error}", promise.title)),
+            }
+        }
+    }
+    if wrong.is_empty() {
+        println!("{DOCUMENT}: {} promises held by {tests} tests", promises.len());
+        return Ok(());
+    }
+    bail!("{DOCUMENT}:\n  {}", wrong.join("\n  "))
+}
+
+fn read(document: &str) -> Vec<Promise> {
+    let mut promises: Vec<Promise> = Vec::new();
+    let mut inside = false;
+    for line in document.lines() {
+        if let Some(heading) = line.strip_prefix("### ") {
+            inside = heading.starts_with(|first: char| first.is_ascii_digit());
+            if inside {
+                promises.push(Promise {
+                    title: heading.to_owned(),
+                    tests: Vec::new(),
+                });
+            }
+        } else if line.starts_with('#') {
+            inside = false;
+        }
+        let (true, Some(item), Some(promise)) = (inside, line.strip_prefix("- "), promises.last_mut()) else {
+            continue;
+        };
+        let mut quoted = item.split('`').skip(1).step_by(2);
+        if let Some(file) = quoted.next() {
+            promise
+                .tests
+                .extend(quoted.map(|name| (file.to_owned(), name.to_owned())));
+        }
+    }
+    promises
+}
+
+/// Whether a file has a test of this name: a function marked as one, or an attack in a table of them.
+fn is_test(text: &str, file: &str, name: &str) -> bool {
+    if file.ends_with(".py") {
+        return name.starts_with("test_") && text.contains(&format!("def {name}("));
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let start = format!("fn {name}(");
+    let Some(at) = lines.iter().position(|line| line.starts_with(&start)) else {
+        return false;
+    };
+    lines[..at]
+        .iter()
+        .rev()
+        .take_while(|line| line.starts_with("#[") || line.starts_with("//"))
+        .any(|line| *line == "#[test]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_are_read_with_their_tests() {
+        let text =
+            "# S\n## Promises\n### 1. A\nwords\n- `a.rs`: `one`, `two`\n### 2. B\n## Other\n- `x.rs`: `y`\n";
+        let found = read(text);
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            found[0].tests,
+            [
+                ("a.rs".to_owned(), "one".to_owned()),
+                ("a.rs".to_owned(), "two".to_owned())
+            ]
+        );
+        assert!(found[1].tests.is_empty());
+    }
+
+    #[test]
+    fn only_marked_functions_count() {
+        let text = "#[test]\n// why\nfn holds() {}\n\nfn helper() {}\n";
+        assert!(is_test(text, "a.rs", "holds"));
+        assert!(!is_test(text, "a.rs", "helper"));
+        assert!(!is_test(text, "a.rs", "hold"));
+        assert!(is_test("    def test_x(self):\n", "a.py", "test_x"));
+        assert!(!is_test("    def helper(self):\n", "a.py", "helper"));
+    }
+}

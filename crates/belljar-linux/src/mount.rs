@@ -203,10 +203,16 @@ pub fn proc(target: &Path) -> io::Result<()> {
     Ok(rustix::mount::mount("proc", target, "proc", flags, None)?)
 }
 
-/// Makes the folder at `root` the root, and detaches the old one, so that nothing of it can be reached.
-pub fn pivot(root: &Path) -> io::Result<()> {
+/// Makes the mount at `root` the root. The old root is the current folder until [`leave_host`], and is not reached by
+/// any absolute path.
+pub fn enter_root(root: &Path) -> io::Result<()> {
     rustix::process::chdir(root)?;
     rustix::process::pivot_root(".", ".")?;
+    Ok(())
+}
+
+/// Detaches the old root, with everything mounted in it, so that nothing of it can be reached.
+pub fn leave_host() -> io::Result<()> {
     rustix::mount::unmount(".", UnmountFlags::DETACH)?;
     Ok(rustix::process::chdir("/")?)
 }

@@ -20,6 +20,9 @@ pub(crate) use message::{Reply, Request};
 /// Largest message in either direction: files of a job and captured output are in it.
 const MAX_MESSAGE: u64 = 1 << 30;
 
+/// All that a warden gets of the caller's environment: its log, and where its cache is.
+const KEPT: [&str; 3] = ["BELLJAR_LOG", "XDG_CACHE_HOME", "HOME"];
+
 /// A job that runs. Dropping it ends the job.
 #[derive(Debug)]
 pub struct Running {
@@ -33,7 +36,10 @@ pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<R
     let warden = Command::new(binary)
         .arg("warden")
         .env_clear()
-        .envs(std::env::var_os("BELLJAR_LOG").map(|filter| ("BELLJAR_LOG", filter)))
+        .envs(
+            KEPT.iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        )
         .current_dir("/")
         // The only descriptor that it gets from us; all others are closed on exec.
         .stdin(OwnedFd::from(wardens))

@@ -9,6 +9,7 @@ mod report;
 mod root;
 mod sources;
 
+use std::borrow::Cow;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::job::Job;
@@ -25,7 +26,7 @@ pub(crate) struct Room<'a> {
     /// What to run.
     pub job: &'a Job,
     /// The guest runtime: file names and contents for its folder.
-    pub runtime: &'a [(&'static str, &'a [u8])],
+    pub runtime: &'a [(String, Cow<'static, [u8]>)],
     /// Host trees that only root could open; empty otherwise.
     pub sources: Sources,
     /// The way to the warden.

@@ -31,6 +31,7 @@ pub struct Plan {
     limits: Limits,
     network: Network,
     interpreter: PathBuf,
+    base_interpreter: PathBuf,
     venv: bool,
     env: BTreeMap<String, String>,
     workdir: Option<Workdir>,
@@ -73,6 +74,11 @@ impl Plan {
     /// The interpreter, as the guest sees it.
     pub fn interpreter(&self) -> &Path {
         &self.interpreter
+    }
+
+    /// The interpreter behind a virtualenv, or the interpreter itself.
+    pub fn base_interpreter(&self) -> &Path {
+        &self.base_interpreter
     }
 
     /// Whether a virtualenv is shown.

@@ -16,6 +16,9 @@ use crate::plan::Plan;
 /// Both sides must be of one version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Raw parts of a message.
+pub(crate) type Blobs = Vec<Vec<u8>>;
+
 /// One plan and one job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
@@ -60,7 +63,7 @@ enum SinkHead {
 
 impl Request {
     /// Takes a job apart: head, raw parts, descriptors.
-    pub(crate) fn new(plan: &Plan, job: Job) -> Result<(Self, Vec<Vec<u8>>, Vec<OwnedFd>), Error> {
+    pub(crate) fn new(plan: &Plan, job: Job) -> Result<(Self, Blobs, Vec<OwnedFd>), Error> {
         let (mut blobs, mut fds) = (Vec::new(), Vec::new());
         let program = match job.program {
             Program::Code { source, from_stdin } => {

@@ -15,41 +15,32 @@ use crate::files::{self, TrustClass};
 use crate::job::Program;
 use crate::plan::{HOME, RUNTIME, SCRIPT, Step};
 
-/// Where the root is put together; any folder does, it is only ours to see.
+/// Where file systems are first put together; any folder does, and all of it goes with the host's root.
 const SITE: &str = "/tmp";
 const SITE_WITHOUT_TMP: &str = "/proc";
-/// Folders of the scratch tmpfs that are not the guest's to see.
-const SCRATCH: &str = "/.scratch";
-const LOWER: &str = "/.lower";
 /// The skeleton holds folders, links and a few small files; the job's text comes on top.
 const SKELETON_SIZE: u64 = 4 << 20;
 
-/// The root while it is being put together.
+/// The root while it is being put together. It is entered at once, with the host's root still below our feet as the
+/// current folder: from then on every path, and every link on the way, is resolved inside the jar.
 pub(super) struct Root {
-    site: PathBuf,
     sources: Sources,
-    /// The draft's upper layer, once there is one.
+    /// The parts of the scratch tmpfs, in the order of its targets.
+    parts: Vec<OwnedFd>,
+    /// The overlay of a draft.
+    overlay: Option<OwnedFd>,
+    /// The draft's upper layer.
     pub upper: Option<OwnedFd>,
 }
 
 impl Root {
     pub(super) fn new(sources: Sources) -> Self {
-        let site = if Path::new(SITE).is_dir() {
-            SITE
-        } else {
-            SITE_WITHOUT_TMP
-        };
         Self {
-            site: site.into(),
             sources,
+            parts: Vec::new(),
+            overlay: None,
             upper: None,
         }
-    }
-
-    /// Where a path of the jar is at the moment.
-    fn at(&self, path: impl AsRef<Path>) -> PathBuf {
-        let path = path.as_ref();
-        self.site.join(path.strip_prefix("/").unwrap_or(path))
     }
 
     /// Carries out one step; steps of other layers are not its business.
@@ -58,18 +49,21 @@ impl Root {
             Step::Root => self.begin(room),
             Step::Bind { target, .. } => self.attach(position, target),
             Step::Device { path } => self.attach(position, path),
-            Step::Protect { target } => protect(&self.at(target)),
-            Step::Overlay { target, .. } => self.draft(position, target, room),
-            Step::Folder { path } => folder(&self.at(path)),
+            Step::Protect { target } => protect(target),
+            Step::Overlay { target, .. } => {
+                folder(target)?;
+                let overlay = self.overlay.take().ok_or(io::ErrorKind::NotFound)?;
+                mount::attach(overlay.as_fd(), target)
+            }
+            Step::Folder { path } => folder(path),
             Step::Symlink { path, target } => {
-                let path = self.at(path);
-                parents(&path)?;
+                parents(path)?;
                 symlink(target, path)
             }
             Step::Text { path, content } => self.text(path, content.as_bytes()),
             Step::Proc => {
-                folder(&self.at("/proc"))?;
-                mount::proc(&self.at("/proc"))
+                folder(Path::new("/proc"))?;
+                mount::proc(Path::new("/proc"))
             }
             Step::Mask { paths, read_only } => self.mask(paths, read_only),
             Step::Scratch { targets, .. } => self.scratch(targets, room),
@@ -79,92 +73,104 @@ impl Root {
     }
 
     fn begin(&mut self, room: &Room<'_>) -> io::Result<()> {
-        let size = SKELETON_SIZE + job_bytes(room);
-        let tree = mount::fresh(
-            "tmpfs",
-            &[("size", &size.to_string()), ("mode", "755")],
-            Attributes::WRITE,
-        )?;
-        mount::attach(tree.as_fd(), &self.site)?;
-        folder(&self.at("/dev"))?;
-        self.job(room)?;
-        self.scratch_space(room)
+        let site = Path::new(if Path::new(SITE).is_dir() {
+            SITE
+        } else {
+            SITE_WITHOUT_TMP
+        });
+        self.scratch_space(site, room)?;
+        let size = (SKELETON_SIZE + job_bytes(room)).to_string();
+        let tree = mount::fresh("tmpfs", &[("size", &size), ("mode", "755")], Attributes::WRITE)?;
+        mount::attach(tree.as_fd(), site)?;
+        mount::enter_root(site)?;
+        folder(Path::new("/dev"))?;
+        self.job(room)
     }
 
-    /// The tmpfs that holds everything the guest writes; its parts are shown later, once their places exist.
-    fn scratch_space(&self, room: &Room<'_>) -> io::Result<()> {
-        for step in room.plan.steps() {
-            if let Step::Scratch { size, inodes, .. } = step {
-                let options = [
-                    ("size", size.to_string()),
-                    ("nr_inodes", inodes.to_string()),
-                    ("mode", "755".to_owned()),
-                ];
-                let options: Vec<(&str, &str)> = options
-                    .iter()
-                    .map(|(key, value)| (*key, value.as_str()))
-                    .collect();
-                let tree = mount::fresh("tmpfs", &options, Attributes::WRITE)?;
-                let space = self.at(SCRATCH);
-                folder(&space)?;
-                mount::attach(tree.as_fd(), &space)?;
-            }
+    /// The tmpfs that holds everything the guest writes, at the site, where the jar's root will cover it; what of it
+    /// the guest sees is attached later.
+    fn scratch_space(&mut self, site: &Path, room: &Room<'_>) -> io::Result<()> {
+        let Some((size, inodes, targets)) = room.plan.steps().iter().find_map(|step| match step {
+            Step::Scratch {
+                size,
+                inodes,
+                targets,
+            } => Some((size.to_string(), inodes.to_string(), targets)),
+            _ => None,
+        }) else {
+            return Ok(());
+        };
+        let options = [
+            ("size", size.as_str()),
+            ("nr_inodes", inodes.as_str()),
+            ("mode", "755"),
+        ];
+        let space = mount::fresh("tmpfs", &options, Attributes::WRITE)?;
+        mount::attach(space.as_fd(), site)?;
+        for (number, target) in targets.iter().enumerate() {
+            let part = site.join(number.to_string());
+            folder(&part)?;
+            let tree = mount::detach(&part, false)?;
+            let no_exec = target == Path::new("/dev/shm");
+            mount::restrict(
+                tree.as_fd(),
+                Attributes {
+                    no_exec,
+                    ..Attributes::WRITE
+                },
+            )?;
+            self.parts.push(tree);
         }
+        let draft = room
+            .plan
+            .steps()
+            .iter()
+            .position(|step| matches!(step, Step::Overlay { .. }));
+        draft.map_or(Ok(()), |position| self.draft(site, position))
+    }
+
+    /// The overlay of a draft: the host's folder below, the scratch tmpfs above.
+    fn draft(&mut self, site: &Path, position: usize) -> io::Result<()> {
+        let (lower, upper, work) = (site.join("lower"), site.join("upper"), site.join("work"));
+        for path in [&lower, &upper, &work] {
+            folder(path)?;
+        }
+        let tree = self.sources.remove(&position).ok_or(io::ErrorKind::NotFound)?;
+        mount::attach(tree.as_fd(), &lower)?;
+        let options = [
+            ("lowerdir", lower.to_str().unwrap_or_default()),
+            ("upperdir", upper.to_str().unwrap_or_default()),
+            ("workdir", work.to_str().unwrap_or_default()),
+            ("userxattr", ""),
+        ];
+        self.overlay = Some(mount::fresh("overlay", &options, Attributes::WRITE)?);
+        self.upper = Some(open_folder(&upper)?);
         Ok(())
     }
 
     fn attach(&mut self, position: usize, target: &Path) -> io::Result<()> {
         let tree = self.sources.remove(&position).ok_or(io::ErrorKind::NotFound)?;
-        let target = self.at(target);
         let is_folder = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&tree)?.st_mode)
             == rustix::fs::FileType::Directory;
         if is_folder {
-            folder(&target)?;
+            folder(target)?;
         } else {
-            parents(&target)?;
-            file(&target, b"", 0o444)?;
+            parents(target)?;
+            file(target, b"", 0o444)?;
         }
-        mount::attach(tree.as_fd(), &target)
-    }
-
-    fn draft(&mut self, position: usize, target: &Path, _room: &Room<'_>) -> io::Result<()> {
-        self.attach_at(position, LOWER)?;
-        let (upper, work) = (self.at(SCRATCH).join("upper"), self.at(SCRATCH).join("work"));
-        folder(&upper)?;
-        folder(&work)?;
-        let place = self.at(target);
-        folder(&place)?;
-        let options = [
-            ("lowerdir", self.at(LOWER)),
-            ("upperdir", upper.clone()),
-            ("workdir", work),
-            ("userxattr", PathBuf::new()),
-        ];
-        let options: Vec<(&str, &str)> = options
-            .iter()
-            .map(|(key, path)| (*key, path.to_str().unwrap_or_default()))
-            .collect();
-        let tree = mount::fresh("overlay", &options, Attributes::WRITE)?;
-        mount::attach(tree.as_fd(), &place)?;
-        self.upper = Some(open_folder(&upper)?);
-        detach(&self.at(LOWER))
-    }
-
-    fn attach_at(&mut self, position: usize, target: &str) -> io::Result<()> {
-        self.attach(position, Path::new(target))
+        mount::attach(tree.as_fd(), target)
     }
 
     fn text(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        let path = self.at(path);
-        parents(&path)?;
-        file(&path, content, 0o444)
+        parents(path)?;
+        file(path, content, 0o444)
     }
 
     /// The guest runtime and what it shall run.
     fn job(&self, room: &Room<'_>) -> io::Result<()> {
         let runtime = Path::new(RUNTIME);
-        folder(&self.at(runtime))?;
-        folder(&self.at(SCRIPT))?;
+        folder(runtime)?;
+        folder(Path::new(SCRIPT))?;
         for (name, content) in room.runtime {
             self.text(&runtime.join(name), content)?;
         }
@@ -181,49 +187,38 @@ impl Root {
 
     fn mask(&self, paths: &[PathBuf], read_only: &[PathBuf]) -> io::Result<()> {
         // Masks are parts of our own root: an empty file and an empty folder, never a path that the host chooses.
-        let (nothing, nowhere) = (self.at("/run/belljar/nothing"), self.at("/run/belljar/nowhere"));
-        file(&nothing, b"", 0o444)?;
-        folder(&nowhere)?;
+        let (nothing, nowhere) = (
+            Path::new("/run/belljar/nothing"),
+            Path::new("/run/belljar/nowhere"),
+        );
+        file(nothing, b"", 0o444)?;
+        folder(nowhere)?;
         for path in paths {
-            let path = self.at(path);
-            match fs::symlink_metadata(&path) {
-                Ok(found) if found.is_dir() => mount::bind(&nowhere, &path)?,
-                Ok(found) if found.is_file() => mount::bind(&nothing, &path)?,
+            match fs::symlink_metadata(path) {
+                Ok(found) if found.is_dir() => mount::bind(nowhere, path)?,
+                Ok(found) if found.is_file() => mount::bind(nothing, path)?,
                 _ => {}
             }
         }
         for path in read_only {
-            let path = self.at(path);
-            mount::bind(&path, &path)?;
-            mount::lock(&path)?;
+            mount::bind(path, path)?;
+            mount::lock(path)?;
         }
         Ok(())
     }
 
-    fn scratch(&self, targets: &[PathBuf], room: &Room<'_>) -> io::Result<()> {
-        for (number, target) in targets.iter().enumerate() {
-            let part = self.at(SCRATCH).join(number.to_string());
-            fs::DirBuilder::new().mode(0o755).create(&part)?;
-            let tree = mount::detach(&part, false)?;
-            let shared_memory = target == Path::new("/dev/shm");
-            mount::restrict(
-                tree.as_fd(),
-                Attributes {
-                    no_exec: shared_memory,
-                    ..Attributes::WRITE
-                },
-            )?;
-            let target = self.at(target);
-            folder(&target)?;
-            mount::attach(tree.as_fd(), &target)?;
+    fn scratch(&mut self, targets: &[PathBuf], room: &Room<'_>) -> io::Result<()> {
+        for (tree, target) in self.parts.drain(..).zip(targets) {
+            folder(target)?;
+            mount::attach(tree.as_fd(), target)?;
         }
-        folder(&self.at(HOME))?;
+        folder(Path::new(HOME))?;
         for input in &room.job.files {
-            let path = self.at(room.plan.current_dir()).join(&input.path);
+            let path = room.plan.current_dir().join(&input.path);
             parents(&path)?;
             file(&path, &input.content, 0o644)?;
         }
-        detach(&self.at(SCRATCH))
+        Ok(())
     }
 
     fn finish(&mut self, room: &Room<'_>) -> io::Result<()> {
@@ -238,11 +233,11 @@ impl Root {
                     read_only: false,
                 },
             )?;
-            folder(&self.at("/dev/pts"))?;
-            mount::attach(terminals.as_fd(), &self.at("/dev/pts"))?;
-            symlink("pts/ptmx", self.at("/dev/ptmx"))?;
+            folder(Path::new("/dev/pts"))?;
+            mount::attach(terminals.as_fd(), Path::new("/dev/pts"))?;
+            symlink("pts/ptmx", Path::new("/dev/ptmx"))?;
         }
-        mount::pivot(&self.site)?;
+        mount::leave_host()?;
         mount::lock(Path::new("/"))
     }
 }
@@ -290,12 +285,6 @@ fn file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
         .mode(mode)
         .open(path)?;
     io::Write::write_all(&mut file, content)
-}
-
-/// Takes a helper mount out of sight; what was made from it stays.
-fn detach(path: &Path) -> io::Result<()> {
-    rustix::mount::unmount(path, rustix::mount::UnmountFlags::DETACH)?;
-    fs::remove_dir(path)
 }
 
 /// A folder of the jar, for the warden to read when the jar is empty.

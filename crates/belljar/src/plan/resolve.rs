@@ -81,6 +81,7 @@ impl Plan {
             limits: policy.limits.clone(),
             network: policy.network,
             interpreter: python.executable.clone(),
+            base_interpreter: python.base_executable.clone(),
             venv: python.venv.is_some(),
             env: environment::environment(policy, python),
             workdir: policy.workdir.clone(),

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::jar::{Room, Sources, init, open_sources};
 use crate::job::{Job, Sink, Stdin};
 use crate::plan::{Namespace, Plan, Step};
-use crate::runtime;
+use crate::runtime::Runtime;
 
 /// How long a jar may take to be empty after its init was killed. The kernel needs milliseconds; a task that hangs in
 /// it longer than this is reported, not waited for.
@@ -39,6 +39,8 @@ pub(super) struct Jar {
     pub collect: Option<std::path::PathBuf>,
     /// What was to be executed, for messages.
     pub program: String,
+    /// Whether the guest runtime went in as source.
+    pub wants_compiling: bool,
     ended: Option<Ended>,
 }
 
@@ -114,14 +116,14 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         (None, None)
     };
     let runtime = if job.is_python() {
-        &runtime::SOURCE[..]
+        Runtime::of(plan)
     } else {
-        &[]
+        Runtime::none()
     };
     let room = Room {
         plan,
         job: &job,
-        runtime,
+        runtime: runtime.files(),
         sources,
         report: init_report,
         warden: report.as_fd(),
@@ -144,6 +146,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),
         program: program(&job),
+        wants_compiling: runtime.wants_compiling(),
         ended: None,
     };
     match settle(plan, &jar, ids) {

@@ -193,6 +193,11 @@ impl Root {
         );
         file(nothing, b"", 0o444)?;
         folder(nowhere)?;
+        for mask in [nothing, nowhere] {
+            // Binds of a read-only mount are read-only.
+            mount::bind(mask, mask)?;
+            mount::lock(mask)?;
+        }
         for path in paths {
             match fs::symlink_metadata(path) {
                 Ok(found) if found.is_dir() => mount::bind(nowhere, path)?,

@@ -97,6 +97,10 @@ fn folders_that_cannot_be() {
         nothing,
         &["run", "--workdir", ".", "--collect", "out", "-c", "1"],
     ));
+    let full = |place: &Place| drop(place.write("full/x", ""));
+    told.push_str(&mistake(full, &["run", "--collect", "full", "-c", "1"]));
+    told.push_str(&mistake(full, &["run", "--collect", "full/x", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--collect", "no/where", "-c", "1"]));
     insta::assert_snapshot!("mistake_folders_that_cannot_be", told);
 }
 

@@ -1,6 +1,7 @@
 //! What users see: the built command, started as they start it, as root and as a plain user.
 
 mod errors;
+mod examples;
 mod files;
 mod harness;
 mod help;

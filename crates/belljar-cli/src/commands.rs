@@ -16,7 +16,7 @@ use crate::engine;
 use crate::exit;
 use crate::failure::Failure;
 use crate::printer::{Kept, Printer, Weight};
-use crate::values::absolute;
+use crate::values::{absolute, plain};
 
 /// Carries a job out and tells how it ended; the exit code.
 fn carry_out(policy: &Policy, job: Job, printer: Printer) -> Result<i32, Failure> {
@@ -45,8 +45,20 @@ fn carry_out(policy: &Policy, job: Job, printer: Printer) -> Result<i32, Failure
     Ok(exit::code(&outcome))
 }
 
-/// The folder that gets what a run leaves.
+/// The folder that gets what a run leaves. Looked at before the run: afterwards it would be too late to name another.
 fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure> {
-    let folder = typed.map(absolute).transpose();
-    folder.map_err(|cause| Failure::new(format!("--collect {cause}")))
+    let Some(typed) = typed else { return Ok(None) };
+    let folder = absolute(typed).map_err(|cause| Failure::new(format!("--collect {cause}")))?;
+    let wrong = |problem: &str| {
+        let message = format!("--collect {}: {problem}", folder.display());
+        Err(Failure::with_hint(message, "name a new or empty folder"))
+    };
+    match std::fs::read_dir(&folder).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => wrong("the folder is not empty"),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => wrong(&plain(&error)),
+        Err(_) if !folder.parent().is_some_and(|parent| parent.is_dir()) => {
+            wrong("the folder that it would be made in does not exist")
+        }
+        _ => Ok(Some(folder)),
+    }
 }

@@ -1,4 +1,4 @@
-//! Help that teaches by example. Every line here runs as written, given the files that it names.
+//! Help that teaches by example. A test runs every line as written, given the files that it names.
 
 pub const BELLJAR: &str = "\
 Examples:
@@ -30,8 +30,8 @@ Examples:
   belljar exec -- ls -la /
   belljar exec -- sh -c 'echo $HOME; id'
   belljar exec --mount data:/data -- du -sh /data
-  belljar exec --network loopback -- python3 -m http.server
-  tar c src | belljar exec --collect out -- tar xv
+  belljar exec --timeout 5s --memory 256M -- python3 -V
+  tar c src | belljar exec --collect copy -- tar xv
 
 Exit code: the program's own; 124 timed out; 137 out of memory; 128+N died by signal N;
 130 cancelled; 125 belljar could not run it.";

@@ -121,7 +121,7 @@ pub struct Requirements {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct Collecting {
-    /// Copy what the run left in a fresh /jar to DIR
+    /// Copy what the run left in a fresh /jar to DIR, a new or empty folder
     #[arg(long, value_name = "DIR")]
     pub collect: Option<OsString>,
 }

@@ -100,3 +100,39 @@ fn a_reader_that_goes_away_is_no_failure_of_ours() {
         (Some(0), &b""[..])
     );
 }
+
+#[test]
+fn traces_only_when_asked_for() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        let traced = |args: &[&str], filter: &str| {
+            let mut command = place.command(&[&["run"], args, &["-c", "print(1)"]].concat());
+            let ran = finish(command.env("BELLJAR_LOG", filter), "");
+            assert_eq!((ran.code, ran.stdout.as_str()), (0, "1\n"), "{}", ran.stderr);
+            ran.stderr
+        };
+        assert_eq!(traced(&[], ""), "");
+        assert_eq!(traced(&["-v"], "off"), "", "the filter outranks the flag");
+        let some = traced(&["-v"], "");
+        assert!(
+            some.contains("resolved a plan") && !some.contains("TRACE"),
+            "{some}"
+        );
+        assert!(traced(&["-vv"], "").contains("TRACE"));
+        assert!(traced(&[], "belljar=debug").contains("resolved a plan"));
+    }
+}
+
+#[test]
+fn a_shared_network_is_said_loudly_unless_quiet() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        let told = |flags: &[&str]| place.run(&[&["run"], flags, &["-c", "pass"]].concat()).stderr;
+        assert!(
+            told(&["--network", "host"]).contains("THE NETWORK IS SHARED"),
+            "as {who:?}"
+        );
+        assert_eq!(told(&["--network", "host", "--quiet"]), "");
+        assert_eq!(told(&["--network", "loopback"]), "");
+    }
+}

@@ -284,3 +284,40 @@ pub fn unshare_cgroup() -> io::Result<()> {
         Ok(())
     }
 }
+
+/// Overwrites the variables and arguments that this process was started with, and shows `name` as its command line.
+///
+/// For a copied process that goes on without exec: `std::env` gives nothing useful afterwards.
+pub fn forget_start(name: &[u8]) -> io::Result<()> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // The last fields of the line: where arguments and variables start and end.
+    let fields: Vec<usize> = stat
+        .rsplit_once(')')
+        .map_or("", |parts| parts.1)
+        .split_whitespace()
+        .skip(45)
+        .take(4)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    let &[arguments, arguments_end, variables, variables_end] = fields.as_slice() else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    for (start, end) in [(arguments, arguments_end), (variables, variables_end)] {
+        if start == 0 || end < start {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        // SAFETY: the kernel put these strings into this process's own stack, below every frame, and the caller gives up
+        // what refers to them; a copied process has one thread, so nobody reads them now.
+        unsafe { std::ptr::write_bytes(std::ptr::with_exposed_provenance_mut::<u8>(start), 0, end - start) };
+    }
+    let length = name.len().min((arguments_end - arguments).saturating_sub(1));
+    // SAFETY: as above, and `length` is within the arguments.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            name.as_ptr(),
+            std::ptr::with_exposed_provenance_mut::<u8>(arguments),
+            length,
+        );
+    }
+    Ok(())
+}

@@ -20,7 +20,7 @@ use crate::policy::{Limits, Network, Workdir};
 
 pub(crate) use environment::HOME;
 pub use refusal::Refusal;
-pub(crate) use resolve::{GUEST_ID, RUNTIME, SCRIPT};
+pub(crate) use resolve::{RUNTIME, SCRIPT};
 pub use step::{Namespace, Rlimit, Step};
 
 /// What will be built, step by step.

@@ -8,7 +8,7 @@ use belljar_linux::{confine, descriptors, network, privileges, process, seccomp,
 use super::report::{Report, send};
 use super::root::{Root, open_folder};
 use super::{Room, guest, open_sources};
-use crate::plan::{GUEST_ID, Namespace, Step};
+use crate::plan::{Namespace, Step};
 
 /// A failed step: what was being done, and the error.
 pub(super) type Failure = (String, io::Error);
@@ -55,12 +55,19 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
         "start a session",
         rustix::process::setsid().map(drop).map_err(io::Error::from),
     )?;
-    if has(room, |step| matches!(step, Step::Ids { own: true, .. })) {
-        step(
-            "become the guest's user",
-            privileges::become_id(GUEST_ID, GUEST_ID),
-        )?;
+    for operation in room.plan.steps() {
+        if let Step::Ids { inside, own: true, .. } = operation {
+            step(
+                "become the guest's user",
+                privileges::become_id(*inside, *inside),
+            )?;
+        }
     }
+    // A copy of the warden has the caller's variables and arguments, and everyone in the jar may read the latter.
+    step(
+        "forget the caller's variables and arguments",
+        process::forget_start(b"belljar init"),
+    )?;
     step("hide the jar's init", privileges::hide())?;
     // After the change of user, which would clear it.
     step(

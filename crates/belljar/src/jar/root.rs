@@ -198,16 +198,17 @@ impl Root {
             mount::bind(mask, mask)?;
             mount::lock(mask)?;
         }
+        // First, because such a bind would cover the masks below it.
+        for path in read_only {
+            mount::bind(path, path)?;
+            mount::lock(path)?;
+        }
         for path in paths {
             match fs::symlink_metadata(path) {
                 Ok(found) if found.is_dir() => mount::bind(nowhere, path)?,
                 Ok(found) if found.is_file() => mount::bind(nothing, path)?,
                 _ => {}
             }
-        }
-        for path in read_only {
-            mount::bind(path, path)?;
-            mount::lock(path)?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::policy::{Access, Network, Policy, WorkdirMode};
 use crate::python::Interpreter;
 
 /// The guest's user and group id, as it sees them.
-pub(crate) const GUEST_ID: u32 = 1000;
+const GUEST_ID: u32 = 1000;
 /// Started as root, each jar's host id is above this; no distribution hands out ids up here.
 const HOST_ID_BASE: u32 = 0x7000_0000;
 /// Our own folder in the jar: the guest runtime and the job's text.
@@ -31,7 +31,7 @@ const DEVICES: [&str; 5] = [
 ];
 /// World-readable parts of /proc that tell of the host and that no Python needs. The rest belongs to the host's root,
 /// who is nobody in the jar.
-const MASKED: [&str; 26] = [
+const MASKED: [&str; 27] = [
     "/proc/acpi",
     "/proc/asound",
     "/proc/bus",
@@ -56,6 +56,7 @@ const MASKED: [&str; 26] = [
     "/proc/sched_debug",
     "/proc/scsi",
     "/proc/softirqs",
+    "/proc/sys/kernel/random/boot_id",
     "/proc/tty",
     "/proc/zoneinfo",
 ];

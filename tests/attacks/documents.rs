@@ -1,0 +1,88 @@
+//! docs/attacks.md, made from the attacks' own words.
+
+use std::fmt::Write;
+
+use crate::attack::Attack;
+use crate::{runner, special};
+
+const HEAD: &str = "# Attacks
+
+What guests try, and what holds them. Each line is a file in `tests/attacks/`: plain Python that anyone can run with
+`belljar run FILE`, and what it must observe. Every one runs as root and as a plain user, in a whole jar and, as its control,
+in a jar without the protections in the last column, where it succeeds; what the kernel still refuses then is listed in
+`tests/attacks/skips.toml`. `cargo test --test attacks` runs them all; `BLESS=1` makes this page anew.
+
+Classes: Escape (runs or writes outside), HostLeak (reads what is the host's), Exfil (sends something out), Lateral (reaches
+another jar), HostDoS and PeerDoS (harms the host or another jar). What a guest does to itself is its own affair.
+";
+
+const TAIL: &str = "
+## Accepted
+
+Known, and not counted as holes; SECURITY.md says the same.
+
+- Jars share the host's page cache and inodes: a lock, a futex in a shared mapping or an inotify watch on a file that two jars
+  both see can be noticed by the other. It carries bits between guests that want to talk; it reads nothing.
+- A host folder that a policy shows also shows its listening sockets: connecting to one is not a write, and Linux before Landlock
+  ABI 9 cannot tell it apart. Do not show folders with sockets in them.
+- `/proc/self/mountinfo` names the host folders that the policy shows. `/proc/stat`, `/proc/meminfo`, `/proc/loadavg` and `/proc/uptime` are
+  the host's: Python packages read them.
+- Timing, caches and other side channels of shared hardware.
+";
+
+/// The page as it should be.
+fn page(attacks: &[Attack]) -> String {
+    let mut page = HEAD.to_owned();
+    let mut group = "";
+    for attack in attacks {
+        let (of, name) = attack.name.split_once('/').unwrap_or_default();
+        if of != group {
+            group = of;
+            let _ = write!(
+                page,
+                "\n## {of}\n\n| attack | claim | cases | class | succeeds without |\n|---|---|---|---|---|\n"
+            );
+        }
+        let without = if attack.without.is_empty() {
+            "-".into()
+        } else {
+            attack.without.join(", ")
+        };
+        let cases = attack.cases.join(" ");
+        let _ = writeln!(
+            page,
+            "| `{name}` | {} | {cases} | {} | {without} |",
+            attack.claim, attack.class
+        );
+    }
+    let _ = write!(
+        page,
+        "\n## Played from the host\n\nThese need more than one guest, or a host that is set up for them.\n\n"
+    );
+    let _ = write!(page, "| test | claim | cases |\n|---|---|---|\n");
+    for special in special::ALL {
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} |",
+            special.name, special.claim, special.cases
+        );
+    }
+    page + TAIL
+}
+
+/// Whether the page in the repository is that.
+pub fn check(attacks: &[Attack]) -> Vec<String> {
+    let path = runner::folder().join("../../docs/attacks.md");
+    let wanted = page(attacks);
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(&path, wanted)
+            .err()
+            .map(|error| error.to_string())
+            .into_iter()
+            .collect();
+    }
+    match std::fs::read_to_string(&path) {
+        Ok(found) if found == wanted => Vec::new(),
+        _ => vec!["docs/attacks.md is not what the attacks say; run with BLESS=1".into()],
+    }
+}

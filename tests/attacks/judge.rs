@@ -1,0 +1,179 @@
+//! Runs an attack one way and holds what was seen against what is written.
+
+use crate::attack::Attack;
+use crate::observers;
+use crate::seam::{self, Report};
+use crate::skips::Skips;
+use crate::stage::{self, Stage, Who};
+use crate::support::canary::Tree;
+use crate::support::leaks;
+
+/// A whole jar, or one that lacks what the attack names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Sealed,
+    Control,
+}
+
+/// Runs one attack one way. What is wrong, in words.
+pub fn judge(stage: &Stage, skips: &Skips, attack: &Attack, who: Who, way: Way) -> Vec<String> {
+    let scene = match stage.scene(who) {
+        Ok(scene) => scene,
+        Err(error) => return vec![error],
+    };
+    let mut wrong = match play(stage, skips, attack, who, way, &scene) {
+        Ok(wrong) => wrong,
+        Err(error) => vec![error],
+    };
+    stage.clear(scene);
+    if way == Way::Control && skips.special(&attack.name, who).is_some() {
+        let refused = !std::mem::take(&mut wrong).is_empty();
+        wrong.extend(
+            (!refused).then(|| "skips.toml says that this control cannot be had, and it can".to_owned()),
+        );
+    }
+    wrong.extend(
+        stage
+            .strays()
+            .iter()
+            .map(|pid| format!("process {pid} is left behind")),
+    );
+    wrong
+}
+
+fn play(
+    stage: &Stage,
+    skips: &Skips,
+    attack: &Attack,
+    who: Who,
+    way: Way,
+    scene: &stage::Scene,
+) -> Result<Vec<String>, String> {
+    let without: &[String] = if way == Way::Control { &attack.without } else { &[] };
+    let request = stage::request(scene, &attack.source, &attack.given, without)?;
+    let canaries = || -> std::io::Result<[Tree; 2]> {
+        Ok([
+            Tree::look(&scene.folder.join("secret"), true)?,
+            Tree::look(&scene.folder.join("canary"), true)?,
+        ])
+    };
+    let before = canaries().map_err(|error| error.to_string())?;
+    let mut live = seam::start(stage, who, &request, &[])?;
+    let (mut seen, mut wrong) = (Vec::new(), Vec::new());
+    let waits = live.read(&mut seen)?;
+    if waits {
+        for name in &attack.observe {
+            let found =
+                observers::observe(name, &live, scene, who).map_err(|error| format!("{name}: {error}"))?;
+            wrong.extend(observers::judge(name, found, way));
+        }
+        live.release();
+        live.read(&mut seen)?;
+    } else if !attack.observe.is_empty() {
+        wrong.push("the guest ended before the host could look at it".into());
+    }
+    let report = live.finish(stage)?;
+    wrong.extend(ended(attack, way, &report));
+    wrong.extend(compare(skips, attack, who, way, &seen));
+    if way == Way::Sealed {
+        let after = canaries().map_err(|error| error.to_string())?;
+        let changed = before
+            .iter()
+            .zip(&after)
+            .flat_map(|(before, after)| before.differs(after));
+        if !attack.given.iter().any(|given| given == "workdir") {
+            wrong.extend(changed.map(|path| format!("canary {} was changed", path.display())));
+        }
+        wrong.extend(
+            scene
+                .listeners
+                .heard()
+                .iter()
+                .map(|what| format!("the host heard from the jar: {what}")),
+        );
+        if !crate::support::procfs::alive(scene.decoy.id()) {
+            wrong.push("a process of the host was ended".into());
+        }
+    }
+    wrong.extend(
+        leaks::groups(report.warden)
+            .iter()
+            .map(|group| format!("cgroup {group} is left behind")),
+    );
+    Ok(wrong)
+}
+
+/// Whether the run ended as written.
+fn ended(attack: &Attack, way: Way, report: &Report) -> Option<String> {
+    let wanted = if way == Way::Sealed {
+        &attack.outcome.0
+    } else {
+        &attack.outcome.1
+    };
+    let found = match (&report.outcome, &report.error) {
+        (Some(outcome), _) => {
+            let status = serde_json::to_value(outcome.status).ok()?;
+            let status = status.as_str()?.to_owned();
+            match outcome.signal {
+                Some(signal) => format!("{status} {signal}"),
+                None => status,
+            }
+        }
+        (None, error) => format!("an error: {}", error.clone().unwrap_or_default()),
+    };
+    if found == *wanted {
+        return None;
+    }
+    let text = report
+        .outcome
+        .as_ref()
+        .map(|outcome| String::from_utf8_lossy(&outcome.stderr.head).into_owned());
+    Some(format!(
+        "ended as `{found}`, not as `{wanted}` {}",
+        text.unwrap_or_default().trim()
+    ))
+}
+
+/// Whether every probe saw what is written, and nothing else was probed.
+fn compare(skips: &Skips, attack: &Attack, who: Who, way: Way, seen: &[(String, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mine = || {
+        attack
+            .expect
+            .iter()
+            .filter(|expect| expect.who.as_deref().is_none_or(|only| only == who.name()))
+    };
+    for expect in mine() {
+        let wanted = match (way, &expect.control) {
+            (Way::Control, Some(control)) => skips.instead(attack, who, &expect.probe).unwrap_or(control),
+            _ => &expect.sealed,
+        };
+        let found: Vec<&str> = seen
+            .iter()
+            .filter(|(probe, _)| *probe == expect.probe)
+            .map(|(_, saw)| saw.as_str())
+            .collect();
+        match found[..] {
+            [saw] if matches(saw, wanted) => {}
+            [saw] => wrong.push(format!("{}: saw `{saw}`, not `{wanted}`", expect.probe)),
+            [] if wanted == "not tried" => {}
+            [] => wrong.push(format!("{}: was not tried", expect.probe)),
+            _ => wrong.push(format!("{}: was tried more than once", expect.probe)),
+        }
+    }
+    for (probe, saw) in seen {
+        if !mine().any(|expect| expect.probe == *probe) {
+            wrong.push(format!("{probe}: saw `{saw}`, and nothing is written about it"));
+        }
+    }
+    wrong
+}
+
+/// `*` at the end stands for anything, `!x` for anything but x.
+fn matches(saw: &str, wanted: &str) -> bool {
+    match (wanted.strip_prefix('!'), wanted.strip_suffix('*')) {
+        (Some(unwanted), _) => saw != unwanted,
+        (None, Some(start)) => saw.starts_with(start),
+        _ => saw == wanted,
+    }
+}

@@ -1,0 +1,262 @@
+//! What the host sees of a waiting guest and of the jar's init. Each gives what is wrong; in a control something must be.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use crate::judge::Way;
+use crate::seam::Live;
+use crate::stage::{SECRET, Scene, Who};
+use crate::support::procfs;
+
+/// The processes of one run.
+pub struct Room {
+    pub init: u32,
+    pub guest: u32,
+}
+
+impl Room {
+    /// Finds them below the process that was started: perhaps a warden, then init, then the guest.
+    pub fn find(live: &Live) -> Result<Self, String> {
+        let first = procfs::first_child(live.child.id())?;
+        let second = procfs::first_child(first)?;
+        let is_warden =
+            std::fs::read(format!("/proc/{first}/cmdline")).is_ok_and(|line| line.ends_with(b"\0warden\0"));
+        if is_warden {
+            let guest = procfs::first_child(second)?;
+            // Init is a copy of the warden; only its parent tells them apart.
+            return Ok(Self { init: second, guest });
+        }
+        Ok(Self {
+            init: first,
+            guest: second,
+        })
+    }
+}
+
+/// Looks, and says what is not as it should be.
+pub fn observe(name: &str, live: &Live, scene: &Scene, who: Who) -> Result<Vec<String>, String> {
+    let room = Room::find(live)?;
+    let found = match name {
+        "status" => status(&room),
+        "namespaces" => namespaces(&room),
+        "ids" => ids(&room),
+        "descriptors" => descriptors(&room, live.child.id()),
+        "mounts" => mounts(&room),
+        "environment" => environment(&room),
+        "session" => session(&room),
+        "warden descriptors" => return warden(live, who),
+        _ => return Err("no such observer".into()),
+    };
+    let _ = scene;
+    found.map_err(|error| error.to_string())
+}
+
+/// In a whole jar nothing may be wrong; in a control something must be, or the observer is blind.
+pub fn judge(name: &str, found: Vec<String>, way: Way) -> Vec<String> {
+    match way {
+        Way::Sealed => found,
+        Way::Control if found.is_empty() => vec![format!(
+            "the observer of {name} saw nothing wrong in a jar that lacks it"
+        )],
+        Way::Control => Vec::new(),
+    }
+}
+
+/// Every task of the jar, init's included: filtered, no privileges to gain, none to use.
+fn status(room: &Room) -> io::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+        for task in procfs::tasks(pid)? {
+            let status = procfs::status(pid, task)?;
+            let mut want = |field: &str, wanted: &str| {
+                let found = status.get(field).map_or("nothing", String::as_str);
+                if found != wanted {
+                    wrong.push(format!("{name}, task {task}: {field} is {found}, not {wanted}"));
+                }
+            };
+            want("Seccomp", "2");
+            want("Seccomp_filters", "1");
+            want("NoNewPrivs", "1");
+            for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+                want(set, "0000000000000000");
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+fn namespaces(room: &Room) -> io::Result<Vec<String>> {
+    let host = procfs::namespaces(std::process::id())?;
+    let mut wrong = Vec::new();
+    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+        let own = procfs::namespaces(pid)?;
+        for kind in ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] {
+            if own.get(kind).is_none_or(|found| Some(found) == host.get(kind)) {
+                wrong.push(format!("{name} is in the host's {kind} namespace"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// One user and one group, which are nobody of importance on the host.
+fn ids(room: &Room) -> io::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+        for file in ["uid_map", "gid_map"] {
+            let map = std::fs::read_to_string(format!("/proc/{pid}/{file}"))?;
+            let fields: Vec<&str> = map.split_whitespace().collect();
+            if fields.len() != 3 || fields[2] != "1" || fields[1] == "0" {
+                wrong.push(format!("{name}: {file} is `{}`", map.trim()));
+            }
+        }
+        let status = procfs::status(pid, pid)?;
+        for field in ["Uid", "Gid"] {
+            if status
+                .get(field)
+                .is_none_or(|ids| ids.split(' ').any(|id| id == "0"))
+            {
+                wrong.push(format!("{name}: {field} on the host is {:?}", status.get(field)));
+            }
+        }
+        if status.get("Groups").is_none_or(|groups| !groups.is_empty()) {
+            wrong.push(format!("{name}: supplementary groups {:?}", status.get("Groups")));
+        }
+    }
+    Ok(wrong)
+}
+
+/// The guest has its streams and its control socket; init has the way to the warden.
+fn descriptors(room: &Room, caller: u32) -> io::Result<Vec<String>> {
+    let kinds = |pid: u32| -> io::Result<BTreeMap<u32, String>> {
+        let found = procfs::descriptors(pid)?.into_iter();
+        let kind = |path: &std::path::Path| {
+            path.to_string_lossy()
+                .split(':')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Ok(found.map(|(number, path)| (number, kind(&path))).collect())
+    };
+    let wanted = |list: &[&str]| -> BTreeMap<u32, String> {
+        list.iter()
+            .enumerate()
+            .map(|(number, kind)| (number as u32, (*kind).to_owned()))
+            .collect()
+    };
+    let mut wrong = Vec::new();
+    for (name, pid, wanted) in [
+        ("guest", room.guest, wanted(&["pipe", "pipe", "pipe", "socket"])),
+        ("init", room.init, wanted(&["socket"])),
+    ] {
+        let found = kinds(pid)?;
+        if found != wanted {
+            wrong.push(format!("{name} holds {:?}", procfs::descriptors(pid)?));
+        }
+    }
+    // The control: there was something to inherit.
+    if !procfs::descriptors(caller)?
+        .values()
+        .any(|path| path.ends_with("secret/key"))
+    {
+        wrong.push("the caller left nothing open, so this proves nothing".into());
+    }
+    Ok(wrong)
+}
+
+/// Every mount without set-id programs and devices, every part of the host read-only, and nothing that is not ours.
+fn mounts(room: &Room) -> io::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for mount in procfs::mounts(room.guest)? {
+        let has = |option: &str| mount.options.iter().any(|found| found == option);
+        let is_device = ["null", "zero", "full", "random", "urandom"]
+            .iter()
+            .any(|name| mount.target == format!("/dev/{name}"));
+        let own = ["/jar", "/tmp", "/dev/shm"].contains(&mount.target.as_str());
+        let mut want = |holds: bool, what: &str| {
+            if !holds {
+                wrong.push(format!("{} ({}): {what}", mount.target, mount.kind));
+            }
+        };
+        want(has("nosuid"), "set-id programs count");
+        want(has("nodev") || is_device, "devices can be opened");
+        want(
+            has("ro") || own || is_device || mount.target.starts_with("/proc"),
+            "can be written",
+        );
+        want(
+            mount.target != "/dev/shm" || has("noexec"),
+            "shared memory can be executed",
+        );
+        want(!own || mount.kind == "tmpfs", "is not a fresh tmpfs");
+        want(
+            ![
+                "cgroup",
+                "cgroup2",
+                "sysfs",
+                "debugfs",
+                "tracefs",
+                "securityfs",
+                "bpf",
+            ]
+            .contains(&mount.kind.as_str()),
+            "is there",
+        );
+        // The host's root itself, under any name.
+        want(
+            mount.kind == "tmpfs"
+                || mount.kind == "proc"
+                || mount.root != "/"
+                || mount.target.starts_with("/mnt"),
+            "is a whole file system of the host",
+        );
+    }
+    Ok(wrong)
+}
+
+/// Neither the guest nor init has a variable of the caller.
+fn environment(room: &Room) -> io::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+        let text = std::fs::read(format!("/proc/{pid}/environ"))?;
+        for unwanted in [SECRET, "SSH_AUTH_SOCK", "BELLJAR_BIN"] {
+            if text
+                .windows(unwanted.len())
+                .any(|part| part == unwanted.as_bytes())
+            {
+                wrong.push(format!("{name} has {unwanted} in its environment"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// The guest leads a session of its own, without a terminal.
+fn session(room: &Room) -> io::Result<Vec<String>> {
+    let text = std::fs::read_to_string(format!("/proc/{}/stat", room.guest))?;
+    let fields: Vec<&str> = text
+        .rsplit_once(')')
+        .map_or("", |parts| parts.1)
+        .split_whitespace()
+        .collect();
+    let mut wrong = Vec::new();
+    if fields.get(3) != Some(&room.guest.to_string().as_str()) {
+        wrong.push(format!("the guest is in session {:?}", fields.get(3)));
+    }
+    if fields.get(4) != Some(&"0") {
+        wrong.push("the guest has a controlling terminal".into());
+    }
+    Ok(wrong)
+}
+
+/// What a guest pushes through its control socket must not pile up in the warden.
+fn warden(live: &Live, _who: Who) -> Result<Vec<String>, String> {
+    let warden = procfs::first_child(live.child.id())?;
+    let held = procfs::descriptors(warden).map_err(|error| error.to_string())?;
+    Ok(if held.len() > 24 {
+        vec![format!("the warden holds {} descriptors", held.len())]
+    } else {
+        Vec::new()
+    })
+}

@@ -1,0 +1,37 @@
+# claim: What of /proc tells of the host's hardware, kernel and keys is empty or closed.
+# case: PF-01, PF-06, PF-07
+# class: HostLeak
+# control: without mask, landlock
+# expect: readable secrets of the kernel = none -> *
+# expect: masked and readable = none -> !none
+# expect: /proc/cpuinfo = ok
+# expect: /proc/meminfo = ok
+# expect: /proc/self/maps = ok
+import errno
+import json
+import os
+
+# Only the host's root may read these, whether they are masked or not.
+CLOSED = "kcore kmsg kpagecount kpageflags kpagecgroup sysrq-trigger vmallocinfo slabinfo timer_list pagetypeinfo"
+MASKED = """acpi asound bus cgroups cmdline config.gz crypto driver fs interrupts iomem ioports irq kallsyms key-users keys latency_stats
+locks modules mtrr pressure sched_debug scsi softirqs tty zoneinfo sys/kernel/random/boot_id"""
+
+
+def read(path):
+    try:
+        if os.path.isdir(path):
+            return bool(os.listdir(path))
+        with open(path, "rb", buffering=0) as file:
+            return bool(file.read(64))
+    except OSError:
+        return False
+
+
+def tell(name, saw):
+    print(json.dumps({"probe": name, "saw": saw}))
+
+
+tell("readable secrets of the kernel", " ".join(name for name in CLOSED.split() if read(f"/proc/{name}")) or "none")
+tell("masked and readable", " ".join(name for name in MASKED.split() if read(f"/proc/{name}")) or "none")
+for path in ("/proc/cpuinfo", "/proc/meminfo", "/proc/self/maps"):
+    tell(path, "ok" if read(path) else "closed")

@@ -1,0 +1,140 @@
+//! Runs everything, two at a time, and says what failed.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::attack::{self, Attack};
+use crate::judge::{Way, judge};
+use crate::skips::Skips;
+use crate::stage::{Stage, Who};
+use crate::support::leaks::Baseline;
+use crate::{documents, special};
+
+/// One thing to run.
+enum Task<'a> {
+    Attack(&'a Attack, Who, Way),
+    Special(&'a special::Special, Who),
+    Documents,
+}
+
+impl Task<'_> {
+    fn name(&self) -> String {
+        match self {
+            Self::Attack(attack, who, Way::Sealed) => format!("{} as {}", attack.name, who.name()),
+            Self::Attack(attack, who, Way::Control) => format!("{} as {}, control", attack.name, who.name()),
+            Self::Special(special, who) => format!("{} as {}", special.name, who.name()),
+            Self::Documents => "documents".into(),
+        }
+    }
+}
+
+/// The folder of the attacks.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks")
+}
+
+pub fn run(args: &[String]) -> ExitCode {
+    match suite(args) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn suite(args: &[String]) -> Result<usize, String> {
+    let attacks = attack::load(&folder())?;
+    let skips = std::fs::read_to_string(folder().join("skips.toml")).map_err(|error| error.to_string())?;
+    let skips = Skips::load(&skips)?;
+    let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let mut tasks = tasks(&attacks);
+    tasks.retain(|task| {
+        filters.is_empty() || filters.iter().any(|filter| task.name().contains(filter.as_str()))
+    });
+    if args.iter().any(|arg| arg == "--list") {
+        tasks
+            .iter()
+            .for_each(|task| say(&format!("{}: test", task.name())));
+        return Ok(0);
+    }
+    let since = Instant::now();
+    // Looked at before the stage exists; the temporary folder must be gone again at the end.
+    let baseline = Baseline::take();
+    let stage = Stage::new().map_err(|error| format!("set the stage: {error}"))?;
+    let failed = all(&tasks, &stage, &skips, &attacks);
+    drop(stage);
+    let mut wrong = baseline.compare();
+    if filters.is_empty() {
+        wrong.extend(
+            skips
+                .unused()
+                .iter()
+                .map(|name| format!("skips.toml names {name}, which nobody asked for")),
+        );
+    }
+    wrong.iter().for_each(|text| say(&format!("FAILED {text}")));
+    let failed = failed + wrong.len();
+    say(&format!(
+        "attacks: {} runs, {failed} failed, {} controls declared as not to be had, {:.1} s",
+        tasks.len(),
+        skips.count(),
+        since.elapsed().as_secs_f64()
+    ));
+    Ok(failed)
+}
+
+fn tasks(attacks: &[Attack]) -> Vec<Task<'_>> {
+    // A plain user can only play a plain user; the report of the run says so by its number.
+    let everyone: &[Who] = if rustix::process::getuid().is_root() {
+        &[Who::Root, Who::User]
+    } else {
+        &[Who::User]
+    };
+    let mut tasks = vec![Task::Documents];
+    for who in everyone {
+        for attack in attacks {
+            tasks.push(Task::Attack(attack, *who, Way::Sealed));
+            if !attack.without.is_empty() {
+                tasks.push(Task::Attack(attack, *who, Way::Control));
+            }
+        }
+        tasks.extend(special::ALL.iter().map(|special| Task::Special(special, *who)));
+    }
+    tasks
+}
+
+fn all(tasks: &[Task<'_>], stage: &Stage, skips: &Skips, attacks: &[Attack]) -> usize {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let wrong = match task {
+                        Task::Attack(attack, who, way) => judge(stage, skips, attack, *who, *way),
+                        Task::Special(special, who) => special::run(stage, skips, special, *who),
+                        Task::Documents => documents::check(attacks),
+                    };
+                    let text = if wrong.is_empty() {
+                        format!("ok {}", task.name())
+                    } else {
+                        format!("FAILED {}\n    {}", task.name(), wrong.join("\n    "))
+                    };
+                    let mut failed = failed.lock().expect("no panic while held");
+                    *failed += usize::from(!wrong.is_empty());
+                    say(&text);
+                }
+            });
+        }
+    });
+    failed.into_inner().expect("no panic while held")
+}
+
+#[allow(clippy::print_stdout)] // The report of a test.
+fn say(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,94 @@
+//! Controls that cannot be had on some host or for some user: declared in skips.toml, each with what is seen instead, so that
+//! the list and reality cannot differ in silence.
+
+use std::sync::Mutex;
+
+use serde::Deserialize;
+
+use crate::attack::Attack;
+use crate::stage::Who;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    control: Vec<Entry>,
+    #[serde(default)]
+    special: Vec<Special>,
+}
+
+/// A control that cannot be had.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    attack: String,
+    who: String,
+    probe: String,
+    /// What is seen instead.
+    sees: String,
+    reason: String,
+}
+
+/// A test in Rust that this host cannot run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Special {
+    test: String,
+    who: String,
+    reason: String,
+}
+
+/// The list.
+#[derive(Debug)]
+pub struct Skips {
+    document: Document,
+    used: Mutex<Vec<bool>>,
+}
+
+impl Skips {
+    pub fn load(text: &str) -> Result<Self, String> {
+        let document: Document = toml::from_str(text).map_err(|error| error.to_string())?;
+        let used = Mutex::new(vec![false; document.control.len()]);
+        let reasons = document.control.iter().map(|entry| &entry.reason);
+        if reasons
+            .chain(document.special.iter().map(|entry| &entry.reason))
+            .any(String::is_empty)
+        {
+            return Err("a skip without a reason".into());
+        }
+        Ok(Self { document, used })
+    }
+
+    /// What a control sees where it cannot succeed.
+    pub fn instead(&self, attack: &Attack, who: Who, probe: &str) -> Option<&String> {
+        let found = self.document.control.iter().position(|entry| {
+            entry.attack == attack.name
+                && entry.who == who.name()
+                && (entry.probe == probe || entry.probe == "*")
+        })?;
+        self.used.lock().expect("no panic while held")[found] = true;
+        Some(&self.document.control[found].sees)
+    }
+
+    /// Whether a test in Rust is declared as impossible here.
+    pub fn special(&self, test: &str, who: Who) -> Option<&str> {
+        let mut all = self.document.special.iter();
+        all.find(|entry| entry.test == test && entry.who == who.name())
+            .map(|entry| entry.reason.as_str())
+    }
+
+    /// Lines that no attack has asked for.
+    pub fn unused(&self) -> Vec<String> {
+        let used = self.used.lock().expect("no panic while held");
+        let entries = self.document.control.iter().zip(used.iter());
+        entries
+            .filter(|(_, used)| !**used)
+            .map(|(entry, _)| format!("{} ({})", entry.attack, entry.probe))
+            .collect()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.document.control.len() + self.document.special.len()
+    }
+}

@@ -1,6 +1,7 @@
 //! Every promise of SECURITY.md names the tests that hold it, and they exist.
 //!
-//! A promise is a heading `### N. Text`; its tests are items `- FILE: NAME, NAME` below it, in backticks.
+//! A promise is a heading `### N. Text`; its tests are items `- FILE: NAME, NAME` below it, in backticks. Attacks are named below their
+//! folder.
 
 use anyhow::bail;
 
@@ -9,6 +10,10 @@ use crate::repository;
 const DOCUMENT: &str = "SECURITY.md";
 /// DESIGN: seven promises. A document that lost one must not pass.
 const PROMISES: usize = 7;
+/// The folder whose files are tests themselves.
+const ATTACKS: &str = "tests/attacks/";
+/// Macros that make a test of each function in them.
+const TEST_MACROS: [&str; 2] = ["both! {", "proptest! {"];
 
 struct Promise {
     title: String,
@@ -30,6 +35,12 @@ pub fn check() -> anyhow::Result<()> {
         }
         for (file, name) in &promise.tests {
             tests += 1;
+            if file == ATTACKS {
+                if !is_attack(name) {
+                    wrong.push(format!("`{}`: there is no attack {name}", promise.title));
+                }
+                continue;
+            }
             match repository::read(file) {
                 Ok(text) if is_test(&text, file, name) => {}
                 Ok(_) => wrong.push(format!("`{}`: {file} has no test {name}", promise.title)),
@@ -72,21 +83,38 @@ fn read(document: &str) -> Vec<Promise> {
     promises
 }
 
-/// Whether a file has a test of this name: a function marked as one, or an attack in a table of them.
+/// Whether a file has a test of this name: a function that is marked as one, or that stands in a macro that marks it.
 fn is_test(text: &str, file: &str, name: &str) -> bool {
     if file.ends_with(".py") {
         return name.starts_with("test_") && text.contains(&format!("def {name}("));
     }
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let lines: Vec<&str> = text.lines().collect();
     let start = format!("fn {name}(");
-    let Some(at) = lines.iter().position(|line| line.starts_with(&start)) else {
+    let Some(at) = lines
+        .iter()
+        .position(|line| line.trim_start().starts_with(&start))
+    else {
         return false;
     };
-    lines[..at]
+    let marked = lines[..at]
         .iter()
         .rev()
+        .map(|line| line.trim())
         .take_while(|line| line.starts_with("#[") || line.starts_with("//"))
-        .any(|line| *line == "#[test]")
+        .any(|line| line == "#[test]");
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let outside = lines[..at]
+        .iter()
+        .rev()
+        .find(|line| !line.trim().is_empty() && indent(line) < indent(lines[at]));
+    marked || outside.is_some_and(|line| TEST_MACROS.iter().any(|name| line.starts_with(name)))
+}
+
+/// Attacks are files: Python that tries, or a name in the list of those that are played from the host.
+fn is_attack(name: &str) -> bool {
+    let played = || repository::read(format!("{ATTACKS}special.rs"));
+    repository::top().join(format!("{ATTACKS}{name}.py")).is_file()
+        || (name.starts_with("special/") && played().is_ok_and(|text| text.contains(&format!("\"{name}\""))))
 }
 
 #[cfg(test)]
@@ -115,6 +143,10 @@ mod tests {
         assert!(is_test(text, "a.rs", "holds"));
         assert!(!is_test(text, "a.rs", "helper"));
         assert!(!is_test(text, "a.rs", "hold"));
+        let text = "both! {\n    /// why\n    fn holds(who) {\n    }\n\n    fn too(who) {}\n}\nmod x {\n    fn helper() {}\n}\n";
+        assert!(is_test(text, "a.rs", "holds"));
+        assert!(is_test(text, "a.rs", "too"));
+        assert!(!is_test(text, "a.rs", "helper"));
         assert!(is_test("    def test_x(self):\n", "a.py", "test_x"));
         assert!(!is_test("    def helper(self):\n", "a.py", "helper"));
     }

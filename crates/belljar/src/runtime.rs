@@ -37,7 +37,7 @@ for part in parts:
 /// The runtime in the form that a jar gets.
 pub(crate) struct Runtime {
     files: Vec<(String, Cow<'static, [u8]>)>,
-    compiled: bool,
+    wants_compiling: bool,
 }
 
 impl Runtime {
@@ -45,14 +45,16 @@ impl Runtime {
     pub(crate) fn none() -> Self {
         Self {
             files: Vec::new(),
-            compiled: true,
+            wants_compiling: false,
         }
     }
 
     /// For the plan's interpreter.
     pub(crate) fn of(plan: &Plan) -> Self {
-        let cached = cache::Entry::of(plan)
-            .and_then(|entry| entry.read())
+        let entry = cache::Entry::of(plan);
+        let cached = entry
+            .as_ref()
+            .and_then(cache::Entry::read)
             .and_then(|bytes| unpack(&bytes));
         match cached {
             Some(files) => Self {
@@ -60,14 +62,15 @@ impl Runtime {
                     .into_iter()
                     .map(|(name, code)| (name, code.into()))
                     .collect(),
-                compiled: true,
+                wants_compiling: false,
             },
             None => Self {
                 files: SOURCE
                     .iter()
                     .map(|(name, source)| ((*name).to_owned(), Cow::Borrowed(*source)))
                     .collect(),
-                compiled: false,
+                // Where it cannot be kept, every run would compile it anew: a second jar each time.
+                wants_compiling: entry.is_some_and(|entry| entry.can_be_written()),
             },
         }
     }
@@ -77,9 +80,9 @@ impl Runtime {
         &self.files
     }
 
-    /// Whether it would start faster if it were compiled.
+    /// Whether it would start faster if it were compiled, and the bytecode could be kept.
     pub(crate) fn wants_compiling(&self) -> bool {
-        !self.compiled
+        self.wants_compiling
     }
 }
 

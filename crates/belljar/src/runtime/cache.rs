@@ -58,6 +58,14 @@ impl Entry {
         Some(bytes)
     }
 
+    /// Whether there is a place to keep it: no home folder, a read-only one and another user's have none.
+    pub(super) fn can_be_written(&self) -> bool {
+        let nearest = self.folder.ancestors().find(|folder| folder.exists());
+        nearest.is_some_and(|folder| {
+            folder.is_dir() && rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+        })
+    }
+
     /// Written aside and moved into place, so that nobody ever reads half of it. Failing is no matter.
     pub(super) fn write(&self, bytes: &[u8]) {
         let aside = self.folder.join(format!(".{}-{}", self.name, std::process::id()));
@@ -117,4 +125,21 @@ const fn fold(mut hash: u64, bytes: &[u8]) -> u64 {
         position += 1;
     }
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_place_that_takes_it_is_worth_compiling_for() {
+        let home = tempfile::tempdir().unwrap();
+        let entry = |folder: PathBuf| Entry {
+            folder,
+            name: "x".into(),
+        };
+        assert!(entry(home.path().join(".cache/belljar/runtime")).can_be_written());
+        fs::write(home.path().join("file"), "").unwrap();
+        assert!(!entry(home.path().join("file/belljar/runtime")).can_be_written());
+    }
 }

@@ -75,6 +75,15 @@ impl Stage {
         })
     }
 
+    /// A folder that belongs to a user, for what belljar keeps between runs.
+    pub fn cache(&self, user: User) -> anyhow::Result<PathBuf> {
+        let path = self.room(&format!("cache-{}", user.name().replace(' ', "-")))?;
+        if user == User::Plain && rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY))?;
+        }
+        Ok(path)
+    }
+
     /// A folder of the stage that every user can read.
     pub fn room(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.folder.path().join(name);

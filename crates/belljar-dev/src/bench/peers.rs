@@ -18,7 +18,7 @@ pub fn all(stage: &Stage, engines: bool) -> anyhow::Result<Vec<Contender>> {
             env: stage.env.clone(),
             numbered: false,
         });
-        all.push(belljar(stage, user));
+        all.push(belljar(stage, user)?);
         all.push(bubblewrap(stage, user));
     }
     if User::here().contains(&User::Root) {
@@ -30,8 +30,9 @@ pub fn all(stage: &Stage, engines: bool) -> anyhow::Result<Vec<Contender>> {
     Ok(all)
 }
 
-fn belljar(stage: &Stage, user: User) -> Contender {
-    Contender {
+fn belljar(stage: &Stage, user: User) -> anyhow::Result<Contender> {
+    let cache = stage.cache(user)?.to_string_lossy().into_owned();
+    Ok(Contender {
         name: "belljar",
         holds: "every layer of the default policy",
         user,
@@ -39,9 +40,12 @@ fn belljar(stage: &Stage, user: User) -> Contender {
             [stage.belljar.as_os_str()],
             ["run", "--python", &stage.python.to_string_lossy(), "-c", CODE],
         ),
-        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        env: vec![
+            ("PATH".into(), "/usr/bin:/bin".into()),
+            ("XDG_CACHE_HOME".into(), cache),
+        ],
         numbered: false,
-    }
+    })
 }
 
 fn bubblewrap(stage: &Stage, user: User) -> Contender {

@@ -13,7 +13,7 @@ from _io import open_code
 # The job may replace any builtin; what is defined below keeps those that were here first.
 __builtins__ = dict(vars(builtins))
 folder, _, suffix = __file__.rpartition("/boot")
-getpid, write, fstat, set_blocking = posix.getpid, posix.write, posix.fstat, posix.set_blocking
+getpid, write, fstat, set_blocking, close = posix.getpid, posix.write, posix.fstat, posix.set_blocking, posix.close
 pid, display, exc_info = getpid(), sys.__excepthook__, sys.exc_info
 ours, job = {id(globals()): globals()}, {}
 # Given back when the job has used up its memory, so that a last frame can be sent.
@@ -83,8 +83,14 @@ def start(kind, origin, args):
 def ended(error):
     """Tells what ended the job. The caller then raises it again, and the interpreter ends as it always does."""
     spare.clear()
+    tell = "ended", error, job, display, send, part if getpid() == pid else None, ours
     try:
-        part("ended", error, job, display, send, part if getpid() == pid else None, ours)
+        try:
+            part(*tell)
+        except OSError:
+            # A job that has used up its descriptors gives its standard input for its last word.
+            close(0)
+            part(*tell)
     except BaseException:
         # No memory or stack is left to tell more.
         name = type(error).__name__.encode() if type(error).__module__ == "builtins" else b"BaseException"

@@ -9,10 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
+use belljar_linux::cgroup::Hierarchy;
+
 use crate::error::Error;
 use crate::job::Job;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
+use crate::warden::sweep;
 
 pub use binary::{BinaryError, find_binary};
 pub(crate) use message::{Reply, Request};
@@ -28,6 +31,8 @@ const KEPT: [&str; 3] = ["BELLJAR_LOG", "XDG_CACHE_HOME", "HOME"];
 pub struct Running {
     socket: UnixStream,
     warden: Child,
+    /// Where the warden makes its cgroups.
+    groups: Option<Hierarchy>,
 }
 
 /// Starts a warden and hands it the job.
@@ -51,7 +56,12 @@ pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<R
         })
         .spawn()
         .map_err(|error| Error::setup(format!("start {}", binary.display()), error))?;
-    let running = Running { socket: ours, warden };
+    let groups = sweep::hierarchy(plan).cloned();
+    let running = Running {
+        socket: ours,
+        warden,
+        groups,
+    };
     let (request, blobs, fds) = Request::new(plan, job)?;
     let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
     send(&running.socket, &request, &blobs, &fds)
@@ -84,10 +94,16 @@ impl Running {
             .map_err(|error| Error::setup("wait for the warden", error))?;
         match answer {
             Ok((reply, blobs)) => reply.into_outcome(blobs),
-            Err(_) => Err(Error::Lost {
-                process: "warden",
-                how: status.to_string(),
-            }),
+            Err(_) => {
+                // A warden that was killed could not remove its cgroup.
+                if let Some(groups) = &self.groups {
+                    sweep::sweep_after(groups, self.warden.id());
+                }
+                Err(Error::Lost {
+                    process: "warden",
+                    how: status.to_string(),
+                })
+            }
         }
     }
 }

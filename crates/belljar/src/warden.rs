@@ -3,12 +3,14 @@
 //! The warden is single-threaded and may be the caller itself: a one-shot command is its own warden. It must never
 //! run guest code, open a path that a guest chose, or wait for a guest without a deadline of its own.
 
+mod cpu;
 mod finish;
 mod pump;
 mod serve;
 mod start;
 mod steer;
 mod stream;
+pub(crate) mod sweep;
 mod verdict;
 mod watch;
 

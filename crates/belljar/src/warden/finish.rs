@@ -10,6 +10,7 @@ use belljar_linux::process::Ended;
 use rustix::fs::{Mode, OFlags};
 
 use super::start::Jar;
+use super::sweep;
 use super::verdict::{Disk, verdict};
 use super::watch::Watched;
 use crate::error::Error;
@@ -77,6 +78,10 @@ pub(super) fn finish(
         group
             .remove()
             .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error)))?;
+        // Folders of wardens that were killed go with ours.
+        if let Some(hierarchy) = sweep::hierarchy(plan) {
+            sweep::sweep(hierarchy);
+        }
     }
     let exception = exception(plan, &seen);
     let errno = exception.as_ref().and_then(|exception| exception.errno);

@@ -12,6 +12,7 @@ const SIGKILL: i32 = 9;
 const SIGXCPU: i32 = 24;
 const SIGXFSZ: i32 = 25;
 const EAGAIN: i32 = 11;
+const ENOMEM: i32 = 12;
 const EMFILE: i32 = 24;
 const EFBIG: i32 = 27;
 const ENOSPC: i32 = 28;
@@ -92,7 +93,7 @@ fn limit(
     let full_disk = disk.full || errno == Some(ENOSPC) && !disk.no_inodes || errno == Some(EFBIG);
     [
         (
-            out_of_memory || raised("MemoryError") || raised("_ArrayMemoryError"),
+            out_of_memory || raised("MemoryError") || raised("_ArrayMemoryError") || errno == Some(ENOMEM),
             Limit::Memory,
         ),
         (seen.kill == Some(Kill::Deadline), Limit::Time),

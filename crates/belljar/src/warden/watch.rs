@@ -233,9 +233,9 @@ impl Watch<'_> {
     }
 
     fn cpu_used_up(&self) -> bool {
-        let used = || self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
+        let counted = || self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
         self.cpu_limit
-            .is_some_and(|limit| used().is_some_and(|used| used >= limit))
+            .is_some_and(|limit| counted().unwrap_or_else(|| super::cpu::tree(self.jar.init.pid())) >= limit)
     }
 
     fn report(&mut self) -> Result<(), Error> {

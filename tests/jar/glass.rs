@@ -1,0 +1,79 @@
+//! Short ways to start a jar.
+
+use std::time::Duration;
+
+use belljar::job::{Job, Program};
+use belljar::outcome::Status;
+use belljar::{Outcome, Plan, Policy, Sandbox};
+
+/// A jar under the default policy, changed, with a deadline that a hanging test meets soon.
+pub fn jar(change: impl FnOnce(&mut Policy)) -> Sandbox {
+    let mut policy = Policy::default();
+    policy.limits.timeout = Some(Duration::from_secs(20));
+    change(&mut policy);
+    Sandbox::new(policy).expect("a sandbox")
+}
+
+/// A job of Python code.
+pub fn code(source: &str) -> Job {
+    Job::new(Program::Code {
+        source: source.into(),
+        from_stdin: false,
+    })
+}
+
+/// A script with a file of its own, as `multiprocessing` needs it.
+pub fn script(source: &str) -> Job {
+    Job::new(Program::Script {
+        source: source.into(),
+        name: "script.py".into(),
+    })
+}
+
+/// A program with arguments.
+pub fn program(words: &[&str]) -> Job {
+    let mut job = Job::new(Program::Command(words[0].into()));
+    job.args = words[1..].iter().map(Into::into).collect();
+    job
+}
+
+/// Runs code under the default policy.
+pub fn run(source: &str) -> Outcome {
+    jar(|_| {}).run_job(code(source)).expect("an outcome")
+}
+
+/// Runs code under a changed policy.
+pub fn run_with(source: &str, change: impl FnOnce(&mut Policy)) -> Outcome {
+    jar(change).run_job(code(source)).expect("an outcome")
+}
+
+/// The plan of a policy, to be tampered with.
+pub fn plan(change: impl FnOnce(&mut Policy)) -> Plan {
+    jar(change).plan().clone()
+}
+
+/// Standard output as text, whole.
+pub fn stdout(outcome: &Outcome) -> String {
+    assert_eq!(outcome.stdout.dropped, 0);
+    String::from_utf8_lossy(&[&outcome.stdout.head[..], &outcome.stdout.tail].concat()).into_owned()
+}
+
+/// Fails with all that is known unless the outcome is this.
+#[track_caller]
+pub fn expect(outcome: &Outcome, status: Status) {
+    assert_eq!(outcome.status, status, "{}", told(outcome));
+}
+
+/// An outcome for people who look for the reason of a failed test.
+pub fn told(outcome: &Outcome) -> String {
+    format!(
+        "{:?}, limit {:?}, exit code {:?}, signal {:?}\nexception: {}\nstdout: {}\nstderr: {}",
+        outcome.status,
+        outcome.limit,
+        outcome.exit_code,
+        outcome.signal,
+        outcome.exception.as_ref().map_or("", |error| &error.traceback),
+        outcome.stdout.text(),
+        outcome.stderr.text()
+    )
+}

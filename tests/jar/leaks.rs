@@ -1,0 +1,123 @@
+//! Nothing outlives the call: no process, mount, cgroup or descriptor.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use belljar::host::{Cgroup, Host};
+use belljar_linux::cgroup::Owner;
+
+/// The kernel's own work behind a kill; promised is a second.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How things were before a test.
+#[derive(Debug, PartialEq)]
+pub struct Before {
+    mounts: BTreeSet<String>,
+    descriptors: usize,
+    namespaces: BTreeSet<String>,
+}
+
+impl Before {
+    /// Looks at this process.
+    pub fn look() -> Self {
+        Self {
+            mounts: mounts(),
+            descriptors: fs::read_dir("/proc/self/fd").expect("descriptors").count(),
+            namespaces: namespaces(),
+        }
+    }
+
+    /// Fails if anything is left.
+    pub fn compare(&self) {
+        let since = Instant::now();
+        loop {
+            let left = (descendants(), groups());
+            if left == (Vec::new(), Vec::new()) {
+                break;
+            }
+            assert!(since.elapsed() < PATIENCE, "left behind: {left:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(*self, Self::look(), "changed by the test");
+    }
+}
+
+/// Mounts of kinds that a jar has; what people who debug this machine mount meanwhile is not ours.
+fn mounts() -> BTreeSet<String> {
+    let text = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
+    let foreign = |line: &&str| {
+        [" - tracefs ", " - debugfs ", " - cgroup", " - bpf "]
+            .iter()
+            .any(|kind| line.contains(kind))
+    };
+    text.lines()
+        .filter(|line| !foreign(line))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn namespaces() -> BTreeSet<String> {
+    let links = fs::read_dir("/proc/self/ns").expect("namespaces").flatten();
+    links
+        .filter_map(|entry| fs::read_link(entry.path()).ok())
+        .map(|link| link.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Every process below this one. A zombie of ours that nobody waited for counts, once it cannot be reaped here.
+pub fn descendants() -> Vec<String> {
+    // Orphans that were handed to us as their subreaper.
+    while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
+    let ours = std::process::id();
+    let parents: Vec<(u32, u32, String)> = fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| stat(&entry.path()))
+        .collect();
+    let mut family = BTreeSet::from([ours]);
+    let mut found = Vec::new();
+    loop {
+        let before = family.len();
+        for (pid, parent, name) in &parents {
+            if family.contains(parent) && family.insert(*pid) {
+                found.push(format!("{name} ({pid})"));
+            }
+        }
+        if family.len() == before {
+            return found;
+        }
+    }
+}
+
+fn stat(process: &Path) -> Option<(u32, u32, String)> {
+    let pid = process.file_name()?.to_str()?.parse().ok()?;
+    let text = fs::read_to_string(process.join("stat")).ok()?;
+    let (head, tail) = text.rsplit_once(')')?;
+    let parent = tail.split_whitespace().nth(1)?.parse().ok()?;
+    Some((pid, parent, head.split_once('(')?.1.to_owned()))
+}
+
+/// Groups whose maker is gone.
+fn groups() -> Vec<String> {
+    let folders = match Host::probe().cgroup {
+        Cgroup::None { .. } => Vec::new(),
+        Cgroup::V1 {
+            memory,
+            pids,
+            cpu,
+            cpuacct,
+        } => [memory, pids, cpu, cpuacct].into_iter().flatten().collect(),
+        Cgroup::V2 { base, .. } => vec![base],
+    };
+    let entries = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| Owner::parse(name).is_some_and(|owner| !Owner::is_alive(owner.pid, owner.start)))
+        .collect()
+}

@@ -1,0 +1,25 @@
+//! Jars on the real kernel, driven through the library: outcomes, limits, hostile frames, files, failures, and what must
+//! simply work. Each test runs as root and as a plain user, in a process of its own that leaves nothing behind.
+
+// Skips and failures are for people.
+#![allow(clippy::print_stdout)]
+
+#[macro_use]
+mod twice;
+
+mod compatibility;
+mod control;
+mod draft;
+mod ends;
+mod failures;
+mod glass;
+mod harvest;
+mod leaks;
+mod limits;
+mod memory;
+mod murder;
+mod output;
+mod packages;
+mod skips;
+mod stdin;
+mod teardown;

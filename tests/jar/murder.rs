@@ -1,0 +1,133 @@
+//! SIGKILL of the warden, the jar's init or the guest at any moment: all of it is gone within a second, and the caller
+//! has exactly one answer.
+
+use std::time::{Duration, Instant};
+
+use belljar::outcome::Status;
+use belljar::{Error, Outcome};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::glass::{code, jar, told};
+use crate::leaks::descendants;
+
+/// A guest with children of its own that ignore everything.
+const FAMILY: &str = "\
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        while True: time.sleep(1)
+time.sleep(60)";
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+/// The jar's init: the child that is PID 1 to itself. A warden has other helpers for moments.
+fn init_of(warden: u32) -> Option<u32> {
+    children_of(warden).into_iter().find(|pid| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status
+            .lines()
+            .any(|line| line.starts_with("NSpid:") && line.ends_with("\t1"))
+    })
+}
+
+fn guest_of(warden: u32) -> Option<u32> {
+    children_of(init_of(warden)?).first().copied()
+}
+
+fn kill(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Kills one of the three after a while; gives the answer of the library.
+fn murder(victim: &str, after: Duration) -> Result<Outcome, Error> {
+    let running = jar(|_| {}).spawn_job(code(FAMILY)).expect("a job");
+    std::thread::sleep(after);
+    let warden = running.warden_pid();
+    let found = match victim {
+        "warden" => Some(warden),
+        "init" => init_of(warden),
+        _ => guest_of(warden),
+    };
+    // Early on there may be none yet; then the run is ended by its caller.
+    match found {
+        Some(pid) => kill(pid),
+        None => running.kill(),
+    }
+    let since = Instant::now();
+    let answer = running.wait();
+    assert!(
+        since.elapsed() < Duration::from_secs(2),
+        "{victim}: the answer took {:?}",
+        since.elapsed()
+    );
+    while !descendants().is_empty() {
+        assert!(
+            since.elapsed() < Duration::from_secs(2),
+            "{victim} after {after:?}: left {:?}",
+            descendants()
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    answer
+}
+
+/// Moments spread over the start of a run and its middle, different each time a test runs.
+fn moments(count: u64) -> impl Iterator<Item = Duration> {
+    let seed = u64::from(std::process::id());
+    (0..count).map(move |number| Duration::from_micros((seed * 7919 + number * 104_729) % 120_000))
+}
+
+both! {
+    fn killed_warden_takes_everything_along(_who) {
+        for after in moments(18) {
+            match murder("warden", after) {
+                Err(Error::Lost { process: "warden", .. }) => {}
+                other => panic!("after {after:?}: {other:?}"),
+            }
+        }
+    }
+
+    fn killed_init_takes_the_guest_along(_who) {
+        for after in moments(16) {
+            match murder("init", after) {
+                Err(Error::Lost { .. } | Error::Setup { .. } | Error::Warden { .. }) => {}
+                Ok(outcome) if matches!(outcome.status, Status::Signalled | Status::Cancelled) => {}
+                other => panic!("after {after:?}: {other:?}"),
+            }
+        }
+    }
+
+    fn killed_guest_is_told_as_killed(_who) {
+        for after in moments(16) {
+            match murder("guest", after) {
+                Ok(outcome) if outcome.status == Status::Signalled && outcome.signal == Some(9) => {}
+                Ok(outcome) if outcome.status == Status::Cancelled => {}
+                Ok(outcome) => panic!("after {after:?}: {}", told(&outcome)),
+                // Before it was the guest: the last step of building had not been done.
+                Err(Error::Setup { .. } | Error::Lost { .. } | Error::Warden { .. }) => {}
+                Err(error) => panic!("after {after:?}: {error}"),
+            }
+        }
+    }
+
+    fn stopped_guest_meets_its_deadline(_who) {
+        let jar = jar(|policy| policy.limits.timeout = Some(Duration::from_secs(1)));
+        let running = jar.spawn_job(code(FAMILY)).expect("a job");
+        std::thread::sleep(Duration::from_millis(300));
+        let guest = guest_of(running.warden_pid()).expect("a guest");
+        let pid = Pid::from_raw(i32::try_from(guest).expect("a pid")).expect("a pid");
+        kill_process(pid, Signal::STOP).expect("to stop it");
+        let outcome = running.wait().expect("an outcome");
+        assert_eq!(outcome.status, Status::TimedOut, "{}", told(&outcome));
+        assert!(outcome.usage.wall_seconds < 2.0);
+    }
+}

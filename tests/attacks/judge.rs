@@ -91,6 +91,9 @@ fn play(
                 .iter()
                 .map(|what| format!("the host heard from the jar: {what}")),
         );
+        if let Some(path) = set_id(&scene.folder.join("canary")) {
+            wrong.push(format!("the guest left a set-id file: {}", path.display()));
+        }
         if !crate::support::procfs::alive(scene.decoy.id()) {
             wrong.push("a process of the host was ended".into());
         }
@@ -101,6 +104,14 @@ fn play(
             .map(|group| format!("cgroup {group} is left behind")),
     );
     Ok(wrong)
+}
+
+/// A file with set-id bits in a folder that a guest may write.
+fn set_id(folder: &std::path::Path) -> Option<std::path::PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let mut files = entries.filter(|path| !path.is_dir());
+    files.find(|path| path.symlink_metadata().is_ok_and(|found| found.mode() & 0o6000 != 0))
 }
 
 /// Whether the run ended as written.

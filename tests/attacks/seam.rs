@@ -21,6 +21,8 @@ pub struct Request {
     /// Protections to take out of the plan.
     pub knobs: Vec<String>,
     pub source: String,
+    /// Any program, instead of the source.
+    pub command: Option<String>,
     /// What the guest gets as its one argument.
     pub facts: BTreeMap<String, serde_json::Value>,
     /// The run's own folder on the host.
@@ -29,6 +31,8 @@ pub struct Request {
     pub own_warden: bool,
     /// Whether descriptors are left open, as a careless caller leaves them.
     pub leak: bool,
+    /// Whether the guest gets a terminal, behind the one that is this process's standard input.
+    pub terminal: bool,
 }
 
 /// What the process says when it is done.
@@ -65,10 +69,8 @@ fn run(request: &Request, report: &mut Report) -> Result<Outcome, String> {
     for knob in &request.knobs {
         knobs::turn(&mut plan, knob, request)?;
     }
-    let mut job = Job::new(Program::Script {
-        source: request.source.clone().into_bytes(),
-        name: "attack.py".into(),
-    });
+    let script = Program::Script { source: request.source.clone().into_bytes(), name: "attack.py".into() };
+    let mut job = Job::new(request.command.as_ref().map_or(script, |command| Program::Command(command.into())));
     job.args = vec![serde_json::to_string(&request.facts).expect("facts").into()];
     let copy = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|error| error.to_string());
     use std::os::fd::AsFd;
@@ -78,6 +80,10 @@ fn run(request: &Request, report: &mut Report) -> Result<Outcome, String> {
     }
     if let Ok(stdout) = copy(std::io::stdout().as_fd()) {
         job.stdout = Sink::Both(stdout);
+    }
+    if request.terminal {
+        let tty = copy(std::io::stdin().as_fd())?;
+        job.terminal = Some(belljar::job::Terminal { tty, kind: "dumb".into() });
     }
     let leaked = if request.leak {
         leak(&request.folder)?

@@ -5,6 +5,7 @@ mod families;
 mod neighbours;
 mod plants;
 mod sweep;
+mod terminal;
 
 use crate::policy;
 use crate::seam::{self, Report, Request};
@@ -72,6 +73,12 @@ pub const ALL: &[Special] = &[
         play: plants::device,
     },
     Special {
+        name: "special/own_program",
+        claim: "A script whose interpreter is /proc/self/exe does not get to run, or to hold, the host's own belljar.",
+        cases: "FS-08",
+        play: plants::own_program,
+    },
+    Special {
         name: "special/bad_mounts",
         claim: "A mount whose source is missing, dangling or a symlink loop ends in an error that names it, and no guest runs.",
         cases: "FS-15",
@@ -88,6 +95,12 @@ pub const ALL: &[Special] = &[
         claim: "A caller without standard streams gets the same jar, and no descriptor of ours takes their numbers.",
         cases: "FD-03",
         play: callers::closed_streams,
+    },
+    Special {
+        name: "special/terminal",
+        claim: "A guest with a terminal has one of its own, sees no other, and types into none.",
+        cases: "TTY-01 TTY-02",
+        play: terminal::play,
     },
     Special {
         name: "special/untrusted_checkout",

@@ -193,10 +193,12 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
         policy,
         knobs,
         source: source.into(),
+        command: None,
         facts: facts(scene),
         folder: scene.folder.clone(),
         own_warden,
         leak,
+        terminal: false,
     })
 }
 

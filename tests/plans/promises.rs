@@ -215,7 +215,8 @@ fn limits_hold(plan: &Plan, policy: &Policy, host: &Host, case: &str) {
     assert_eq!(limit("nproc").is_some(), !counted("pids"), "{case}");
     let pinned = plan.steps().iter().any(|step| step.name() == "affinity");
     assert_eq!(pinned, !counted("cpu"), "{case}");
-    assert_eq!(limit("core"), Some(0), "{case}");
+    // Exactly 1 keeps cores from a handler behind a pipe; 0 does not.
+    assert_eq!(limit("core"), Some(1), "{case}");
     assert_eq!(limit("nofile"), Some(policy.limits.open_files), "{case}");
     let deadline = plan.steps().iter().any(|step| step.name() == "deadline");
     assert_eq!(deadline, policy.limits.timeout.is_some(), "{case}");

@@ -103,7 +103,7 @@ fn both_allow_the_same_calls() {
             for call in [
                 "ioctl",
                 "prctl",
-                "prlimit64",
+                "fchmod",
                 "personality",
                 "mknodat",
                 "socketpair",

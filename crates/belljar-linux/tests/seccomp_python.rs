@@ -49,7 +49,7 @@ callback = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 7); assert callback() == 7; pr
         "import shutil, tempfile, os, signal, socket, resource
 folder = tempfile.mkdtemp(); name = os.path.join(folder, 'a'); open(name, 'w').write('ok')
 shutil.copy2(name, name + 'b'); os.mkfifo(name + 'c'); signal.setitimer(signal.ITIMER_REAL, 60); a, b = socket.socketpair()
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.sched_getaffinity(0); os.getloadavg(); os.memfd_create('m')
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); os.sched_getaffinity(0); os.getloadavg(); os.memfd_create('m')
 os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)); os.nice(1)
 print(open(name + 'b').read()); shutil.rmtree(folder)",
     ] {

@@ -83,6 +83,25 @@ pub fn device(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
     Ok(wrong)
 }
 
+/// The way into the runtime's own program that CVE-2019-5736 took.
+pub fn own_program(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
+    let mut wrong = Vec::new();
+    for (without, runs) in [(&[][..], false), (&["landlock"][..], true)] {
+        let run = solo(stage, who, "", (&["workdir"], without), &[], |scene, request| {
+            let path = scene.folder.join("canary/script");
+            std::fs::write(&path, "#!/proc/self/exe --version\n").map_err(|error| error.to_string())?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())?;
+            request.command = Some("/jar/script".into());
+            Ok(())
+        })?;
+        let refused = run.report.error.as_deref().is_some_and(|error| error.contains("Permission denied"));
+        if refused == runs {
+            wrong.push(format!("without {without:?}: {:?}", run.report));
+        }
+    }
+    Ok(wrong)
+}
+
 /// Mounts that cannot be made.
 pub fn bad_mounts(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();

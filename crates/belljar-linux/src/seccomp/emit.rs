@@ -32,6 +32,15 @@ pub(super) struct Checks {
     otherwise: Action,
 }
 
+impl Checks {
+    fn same(&self, other: &Checks) -> bool {
+        let same = |(one, other): (&&Case, &&Case)| one.verdict == other.verdict && one.tests() == other.tests();
+        self.otherwise == other.otherwise
+            && self.cases.len() == other.cases.len()
+            && self.cases.iter().zip(&other.cases).all(same)
+    }
+}
+
 impl Leaf {
     /// Drops the cases that are switched off or cannot change the answer.
     pub(super) fn of(rule: &'static Rule, options: &Options) -> Leaf {
@@ -100,6 +109,7 @@ fn runs(leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<Run> {
 fn join(runs: &mut Vec<Run>, start: u32, leaf: Leaf) {
     let same = |run: &Run| match (&run.leaf, &leaf) {
         (Leaf::Answer(before), Leaf::Answer(now)) => before == now,
+        (Leaf::Checks(before), Leaf::Checks(now)) => before.same(now),
         _ => false,
     };
     match runs.as_mut_slice() {

@@ -45,7 +45,7 @@ pub(super) struct Case {
 }
 
 /// `args[arg] & mask == value`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Test {
     pub(super) arg: u8,
     pub(super) mask: u64,

@@ -353,7 +353,8 @@ fn rlimits(policy: &Policy, host: &Host) -> Vec<Rlimit> {
             hard,
         })
     };
-    set("core", 0, 0);
+    // Not 0: to a handler that core_pattern names behind a pipe the kernel sends any core but one limited to exactly 1.
+    set("core", 1, 1);
     set("nofile", limits.open_files, limits.open_files);
     set("stack", STACK, STACK);
     set("memlock", LOCKED_MEMORY, LOCKED_MEMORY);

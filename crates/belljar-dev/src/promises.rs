@@ -102,12 +102,10 @@ fn is_test(text: &str, file: &str, name: &str) -> bool {
         .map(|line| line.trim())
         .take_while(|line| line.starts_with("#[") || line.starts_with("//"))
         .any(|line| line == "#[test]");
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let outside = lines[..at]
-        .iter()
-        .rev()
-        .find(|line| !line.trim().is_empty() && indent(line) < indent(lines[at]));
-    marked || outside.is_some_and(|line| TEST_MACROS.iter().any(|name| line.starts_with(name)))
+    // A macro's block ends with a bracket in the first column; text of guests in between may stand there too.
+    let begin = |line: &&&str| TEST_MACROS.iter().any(|name| line.starts_with(name));
+    let around = lines[..at].iter().rev().find(|line| **line == "}" || begin(line));
+    marked || around.is_some_and(|line| *line != "}")
 }
 
 /// Attacks are files: Python that tries, or a name in the list of those that are played from the host.
@@ -143,7 +141,7 @@ mod tests {
         assert!(is_test(text, "a.rs", "holds"));
         assert!(!is_test(text, "a.rs", "helper"));
         assert!(!is_test(text, "a.rs", "hold"));
-        let text = "both! {\n    /// why\n    fn holds(who) {\n    }\n\n    fn too(who) {}\n}\nmod x {\n    fn helper() {}\n}\n";
+        let text = "both! {\n    /// why\n    fn holds(who) {\n\"import x\";\n    }\n\n    fn too(who) {}\n}\nmod x {\n    fn helper() {}\n}\n";
         assert!(is_test(text, "a.rs", "holds"));
         assert!(is_test(text, "a.rs", "too"));
         assert!(!is_test(text, "a.rs", "helper"));

@@ -275,6 +275,26 @@ pub fn number(fd: BorrowedFd<'_>) -> i32 {
     fd.as_raw_fd()
 }
 
+/// Gives this process a network namespace of its own.
+pub fn unshare_network() -> io::Result<()> {
+    // SAFETY: a new network namespace changes no memory or descriptor of this process.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Takes this process into a network namespace.
+pub fn join_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: a descriptor and a flag; no memory of this process changes.
+    if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
 /// Gives this process a view of the cgroup tree that starts at its own group.
 pub fn unshare_cgroup() -> io::Result<()> {
     // SAFETY: a new cgroup namespace changes no memory or descriptor of this process.

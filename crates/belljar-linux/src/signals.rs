@@ -74,12 +74,25 @@ impl Drop for SignalFd {
     }
 }
 
-/// Gives every signal its default action and unblocks all, as a program expects to find them.
+/// Gives every ignored signal its default action and unblocks all, as a program expects to find them. Handlers go by
+/// themselves with the exec.
 pub fn reset() {
     for signal in 1..=64 {
-        // SAFETY: SIG_DFL is always valid; numbers that cannot be changed are errors that are ignored.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: a null new action only asks; the out-pointer is valid.
+        let known = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) } == 0;
+        // SAFETY: zeroed first, and filled by the kernel where the number is known.
+        let action = unsafe { action.assume_init() };
+        if known && action.sa_sigaction == libc::SIG_IGN {
+            // SAFETY: SIG_DFL is always valid; numbers that cannot be changed are errors that are ignored.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
     }
+    unblock();
+}
+
+/// Unblocks every signal.
+pub fn unblock() {
     let none = set_of(&[]);
     // SAFETY: the set is initialised.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) };

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::job::Job;
-use crate::plan::Plan;
+use crate::plan::{Plan, Step};
 
 pub(crate) use init::init;
 pub(crate) use report::{Report, receive};
@@ -39,4 +39,11 @@ pub(crate) struct Room<'a> {
     pub groups: Vec<OwnedFd>,
     /// The guest's control socket.
     pub control: Option<OwnedFd>,
+}
+
+impl Room<'_> {
+    /// Whether the plan has such a step.
+    fn has(&self, which: impl Fn(&Step) -> bool) -> bool {
+        self.plan.steps().iter().any(which)
+    }
 }

@@ -13,8 +13,8 @@ import os
 
 # Only the host's root may read these, whether they are masked or not.
 CLOSED = "kcore kmsg kpagecount kpageflags kpagecgroup sysrq-trigger vmallocinfo slabinfo timer_list pagetypeinfo"
-MASKED = """acpi asound bus cgroups cmdline config.gz crypto driver fs interrupts iomem ioports irq kallsyms key-users keys latency_stats
-locks modules mtrr pressure sched_debug scsi softirqs tty zoneinfo sys/kernel/random/boot_id"""
+MASKED = """acpi asound bus cmdline fs interrupts irq kallsyms key-users keys latency_stats locks modules sched_debug scsi
+zoneinfo sys/kernel/random/boot_id"""
 
 
 def read(path):

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const NAMES: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// What of /etc a jar shows: certificates, fonts, and what the dynamic loader and /usr's own links need. No secrets.
-const SHARED: [&str; 10] = [
+const SHARED: [&str; 8] = [
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
     "/etc/pki/tls/certs",
@@ -18,8 +18,6 @@ const SHARED: [&str; 10] = [
     "/etc/fonts",
     "/etc/alternatives",
     "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/mime.types",
 ];
 
 /// System folders of a host.

@@ -2,18 +2,20 @@
 
 use std::ffi::{CString, OsStr};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use belljar_linux::seccomp::{self, Arch, Families};
-use belljar_linux::{descriptors, privileges, process, signals};
+use belljar_linux::{confine, descriptors, network, privileges, process, signals};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit as Pair};
 
 use super::Room;
+use super::init::Failure;
 use super::report::{Report, send};
 use crate::job::Program;
-use crate::plan::{RUNTIME, Rlimit, SCRIPT, Step};
+use crate::plan::{Namespace, RUNTIME, Rlimit, SCRIPT, Step};
 
 /// A terminal of the jar's own.
 pub(super) struct Terminal {
@@ -37,66 +39,174 @@ impl Terminal {
     }
 }
 
-/// Starts the guest's first process.
-pub(super) fn start(room: &Room<'_>, terminal: Option<&Terminal>) -> io::Result<process::Child> {
-    let command = Command::new(room)?;
-    process::start(process::Namespaces::NONE, || {
-        let table: Vec<RawFd> = match terminal {
-            Some(terminal) => vec![terminal.slave.as_raw_fd(); 3],
-            None => room
-                .streams
-                .iter()
-                .chain(&room.control)
-                .map(AsRawFd::as_raw_fd)
-                .collect(),
-        };
-        match descriptors::set_table(&table, &[room.report.as_raw_fd()]) {
-            // The report socket goes with the exec, so that a running guest never has it.
-            Ok(kept) => send(kept[0].as_fd(), &seal(room, &command), &[]),
-            Err(error) => send(room.report.as_fd(), &failed("set up descriptors", &error), &[]),
-        }
-        127
-    })
+/// The guest's first process while it is still ours, and the way to it.
+pub(super) struct Guest {
+    pub process: process::Child,
+    gate: OwnedFd,
 }
 
-/// The last steps, in their order: a session first, limits while they can still be set, the filter last, then the
-/// guest's program. Comes back only with a failure.
-fn seal(room: &Room<'_>, command: &Command) -> Report {
-    if let Err(error) = session(room.job.terminal.is_some()) {
-        return failed("start the guest's session", &error);
-    }
-    let folder = room.job.current_dir.as_deref().unwrap_or(room.plan.current_dir());
-    if let Err(error) = rustix::process::chdir(folder) {
-        return failed(&format!("enter {}", folder.display()), &error.into());
-    }
-    for step in room.plan.steps() {
-        let done = match step {
-            Step::Rlimits { limits } => set_limits(limits),
-            Step::Affinity { cpus } => pin(*cpus as usize),
-            Step::Seccomp { internet, affinity } => {
-                let families = if *internet {
-                    Families::Internet
-                } else {
-                    Families::Local
-                };
-                let options = seccomp::Options {
-                    families,
-                    tty: room.job.terminal.is_some(),
-                    affinity: *affinity,
-                    ipc: true,
-                };
-                filter(&options)
-            }
-            _ => Ok(()),
-        };
-        if let Err(error) = done {
-            return failed(&step.to_string(), &error);
+/// Starts the guest's first process. It makes the network namespace while init builds the root, seals itself when the
+/// root is there, and runs the guest's program when init is sealed too.
+pub(super) fn start(room: &Room<'_>) -> io::Result<Guest> {
+    let (gate, inner) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // Opened now: while the guest's process looks into it, init changes the root of both.
+    let proc = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let process = process::start(process::Namespaces::NONE, || {
+        let _ = descriptors::close(gate.as_raw_fd());
+        let (report, failed) = live(room, &inner, &proc);
+        if let Some(failed) = failed {
+            send(report.as_ref().unwrap_or(&room.report).as_fd(), &failed, &[]);
+        }
+        127
+    })?;
+    Ok(Guest { process, gate })
+}
+
+impl Guest {
+    /// Joins the network namespace that the guest's process has made; waits for it.
+    pub(super) fn join_network(&self) -> io::Result<()> {
+        match descriptors::receive(self.gate.as_fd(), &mut [0; 1])? {
+            (1, fds) if fds.len() == 1 => process::join_network(fds[0].as_fd()),
+            // It has said why itself.
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
-    let error = process::exec(&command.program, &command.argv, &command.env, &command.path);
-    Report::NoProgram {
-        errno: number(&error),
+
+    /// The root is there: let it seal itself.
+    pub(super) fn seal(&self, terminal: Option<&Terminal>) -> io::Result<()> {
+        let fds: Vec<BorrowedFd<'_>> = terminal.iter().map(|terminal| terminal.slave.as_fd()).collect();
+        descriptors::send(self.gate.as_fd(), b"s", &fds).map(drop)
     }
+
+    /// Init is sealed: let the guest's program run.
+    pub(super) fn run(&self) -> io::Result<()> {
+        descriptors::send(self.gate.as_fd(), b"r", &[]).map(drop)
+    }
+}
+
+/// The life of the guest's process up to its program; comes back only with a failure, and with the socket to report it
+/// on once the descriptors have moved. No failure to report means that init is gone.
+fn live(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Option<Report>) {
+    if let Err(error) = make_network(room, gate, proc) {
+        return (None, Some(failed("make a network namespace", &error)));
+    }
+    let command = match Command::new(room) {
+        Ok(command) => command,
+        Err(error) => return (None, Some(failed("put the command together", &error))),
+    };
+    let filter = filter(room);
+    let slave = match descriptors::receive(gate.as_fd(), &mut [0; 1]) {
+        Ok((1, fds)) => fds.into_iter().next(),
+        _ => return (None, None),
+    };
+    let table: Vec<RawFd> = match &slave {
+        Some(slave) => vec![slave.as_raw_fd(); 3],
+        None => room
+            .streams
+            .iter()
+            .chain(&room.control)
+            .map(AsRawFd::as_raw_fd)
+            .collect(),
+    };
+    // Report socket and gate go with the exec, so that a running guest never has them.
+    let mut kept = match descriptors::set_table(&table, &[room.report.as_raw_fd(), gate.as_raw_fd()]) {
+        Ok(kept) => kept.into_iter(),
+        Err(error) => return (None, Some(failed("set up descriptors", &error))),
+    };
+    let (report, gate) = (kept.next(), kept.next());
+    if let Err((step, error)) = seal(room, &filter) {
+        return (report, Some(failed(&step, &error)));
+    }
+    let released = gate.map(|gate| descriptors::receive(gate.as_fd(), &mut [0; 1]));
+    if !matches!(released, Some(Ok((1, _)))) {
+        return (None, None);
+    }
+    let error = process::exec(&command.program, &command.argv, &command.env, &command.path);
+    (
+        report,
+        Some(Report::NoProgram {
+            errno: number(&error),
+        }),
+    )
+}
+
+fn make_network(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
+    if !room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Network))) {
+        return Ok(());
+    }
+    process::unshare_network()?;
+    if room.has(|step| matches!(step, Step::Loopback)) {
+        network::loopback_up()?;
+    }
+    let namespace = rustix::fs::openat(
+        proc,
+        "self/ns/net",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    descriptors::send(gate.as_fd(), b"n", &[namespace.as_fd()]).map(drop)
+}
+
+/// The last steps, in their order: a session first, limits while they can still be set, the filter last.
+fn seal(room: &Room<'_>, filter: &[seccomp::bpf::Instruction]) -> Result<(), Failure> {
+    let done =
+        |step: &dyn std::fmt::Display, done: io::Result<()>| done.map_err(|error| (step.to_string(), error));
+    done(&"start the guest's session", session(room.job.terminal.is_some()))?;
+    let folder = room.job.current_dir.as_deref().unwrap_or(room.plan.current_dir());
+    done(
+        &format_args!("enter {}", folder.display()),
+        rustix::process::chdir(folder).map_err(io::Error::from),
+    )?;
+    for step in room.plan.steps() {
+        let result = match step {
+            Step::Privileges => privileges::drop_all(),
+            Step::Landlock(rules) => confine_to(room, rules),
+            Step::Rlimits { limits } => set_limits(limits),
+            Step::Affinity { cpus } => pin(*cpus as usize),
+            Step::Seccomp { .. } => seccomp::install(filter),
+            _ => Ok(()),
+        };
+        done(step, result)?;
+    }
+    Ok(())
+}
+
+/// The second wall, with the jar's own terminals where there are some.
+pub(super) fn confine_to(room: &Room<'_>, rules: &confine::Rules) -> io::Result<()> {
+    if room.job.terminal.is_none() {
+        return confine::confine(rules).map_err(io::Error::other);
+    }
+    let mut rules = rules.clone();
+    rules.paths.push(confine::Rule {
+        path: "/dev/pts".into(),
+        allow: confine::Allow::Write,
+    });
+    confine::confine(&rules).map_err(io::Error::other)
+}
+
+fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
+    for step in room.plan.steps() {
+        if let Step::Seccomp { internet, affinity } = step {
+            let families = if *internet {
+                Families::Internet
+            } else {
+                Families::Local
+            };
+            let options = seccomp::Options {
+                families,
+                tty: room.job.terminal.is_some(),
+                affinity: *affinity,
+                ipc: true,
+            };
+            return seccomp::program(Arch::native(), &options);
+        }
+    }
+    Vec::new()
 }
 
 fn failed(step: &str, error: &io::Error) -> Report {
@@ -118,18 +228,15 @@ fn session(terminal: bool) -> io::Result<()> {
     if terminal {
         rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
     }
-    // Init hides itself; the guest is an ordinary process to itself.
-    privileges::show()
+    Ok(())
 }
 
-fn filter(options: &seccomp::Options) -> io::Result<()> {
-    seccomp::install(&seccomp::program(Arch::native(), options))
-}
-
-/// Keeps the guest on some processors, spread by chance so that jars do not all share the first one.
+/// Keeps the guest on some processors, chosen by chance so that jars do not all share the first one.
 fn pin(count: usize) -> io::Result<()> {
     let all = process::processors()?;
-    let first = rustix::process::getpid().as_raw_nonzero().get() as usize + std::process::id() as usize;
+    let mut chance = [0; 2];
+    rustix::rand::getrandom(&mut chance, rustix::rand::GetRandomFlags::empty())?;
+    let first = usize::from(u16::from_le_bytes(chance));
     let chosen: Vec<usize> = (0..count.min(all.len()))
         .map(|offset| all[(first + offset) % all.len()])
         .collect();

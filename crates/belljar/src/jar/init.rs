@@ -1,9 +1,9 @@
 //! PID 1 of a jar: builds the room, starts the guest, reaps, and reports how it ended.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use belljar_linux::{confine, descriptors, network, privileges, process, seccomp, signals};
+use belljar_linux::{descriptors, privileges, process, seccomp, signals};
 
 use super::report::{Report, send};
 use super::root::{Root, open_folder};
@@ -15,10 +15,12 @@ pub(super) type Failure = (String, io::Error);
 
 /// The whole life of a jar's init. Runs in a copy of the warden; the code it gives means nothing.
 pub(crate) fn init(mut room: Room<'_>) -> i32 {
-    match prepare(&mut room)
-        .and_then(|root| build(&room, root))
-        .and_then(|parts| start(&room, &parts))
-    {
+    let ready = prepare(&mut room).and_then(|root| {
+        let guest = step("start the guest's process", guest::start(&room))?;
+        build(&room, root, &guest)?;
+        Ok(guest)
+    });
+    match ready {
         Ok(guest) => serve(room, &guest),
         Err((step, error)) => {
             let errno = error
@@ -30,17 +32,13 @@ pub(crate) fn init(mut room: Room<'_>) -> i32 {
     }
 }
 
-/// What the warden gets when the guest has started.
-struct Parts {
-    workdir: OwnedFd,
-    upper: Option<OwnedFd>,
-    terminal: Option<guest::Terminal>,
-}
-
 /// Waits for the warden to have set up ids and limits, and takes them on.
 fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
     // Without this the warden's end would stay open here, and its death would go unnoticed.
-    step("let go of the warden's socket", close(room.warden))?;
+    step(
+        "let go of the warden's socket",
+        descriptors::close(room.warden.as_raw_fd()),
+    )?;
     // Before anything else is made, so that all of it counts; and by itself, which spares the kernel a grace period.
     for group in &room.groups {
         step(
@@ -49,7 +47,7 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
         )?;
     }
     step("hear from the warden", hear(room.report.as_fd()))?;
-    signals::reset();
+    signals::unblock();
     signals::ignore_pipe();
     step(
         "start a session",
@@ -74,10 +72,7 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
         "die with the warden",
         process::die_with_parent(room.report.as_fd()),
     )?;
-    if has(
-        room,
-        |step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup)),
-    ) {
+    if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup))) {
         step("start a cgroup namespace", process::unshare_cgroup())?;
     }
     step("make mounts private", belljar_linux::mount::make_private())?;
@@ -88,80 +83,62 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
     Ok(Root::new(std::mem::take(&mut room.sources)))
 }
 
-/// Carries out the steps of the plan, up to the point where there is nothing left to build.
-fn build(room: &Room<'_>, mut root: Root) -> Result<Parts, Failure> {
-    let mut terminal = None;
-    let mut workdir = None;
+/// Carries out the steps of the plan, and lets the guest go when all are done: the room is complete before the guest's
+/// process seals itself, and both are sealed before a single byte of the guest's runs.
+fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Failure> {
     for (position, operation) in room.plan.steps().iter().enumerate() {
         if let Some(errno) = room.plan.fault(operation.name()) {
             return Err((operation.to_string(), io::Error::from_raw_os_error(errno)));
         }
         let done = match operation {
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
-            Step::Loopback => network::loopback_up(),
-            Step::Pivot => root.step(position, operation, room),
-            Step::Privileges => {
-                // The last moment at which the terminal and the working directory can be opened as their maker.
-                if room.job.terminal.is_some() {
-                    terminal = Some(step("open a terminal in the jar", guest::Terminal::open())?);
-                }
-                let path = room.plan.current_dir();
-                workdir =
-                    Some(open_folder(path).map_err(|error| (format!("open {}", path.display()), error))?);
-                privileges::drop_all()
-            }
-            Step::Landlock(rules) => {
-                let mut rules = rules.clone();
-                if room.job.terminal.is_some() {
-                    rules.paths.push(confine::Rule {
-                        path: "/dev/pts".into(),
-                        allow: confine::Allow::Write,
-                    });
-                }
-                confine::confine(&rules).map_err(io::Error::other)
-            }
+            Step::Privileges | Step::Landlock(_) => Ok(()),
             _ => root.step(position, operation, room),
         };
         done.map_err(|error| (operation.to_string(), error))?;
     }
-    let workdir = match workdir {
-        Some(workdir) => workdir,
-        None => step("open the working directory", open_folder(room.plan.current_dir()))?,
+    let terminal = match room.job.terminal {
+        Some(_) => Some(step("open a terminal in the jar", guest::Terminal::open())?),
+        None => None,
     };
-    Ok(Parts {
-        workdir,
-        upper: root.upper,
-        terminal,
-    })
-}
-
-/// Starts the guest and hands the warden what it needs.
-fn start(room: &Room<'_>, parts: &Parts) -> Result<process::Child, Failure> {
-    let guest = step("start the guest", guest::start(room, parts.terminal.as_ref()))?;
-    let mut fds: Vec<BorrowedFd<'_>> = vec![guest.as_fd(), parts.workdir.as_fd()];
-    fds.extend(parts.upper.as_ref().map(AsFd::as_fd));
-    fds.extend(parts.terminal.as_ref().map(|terminal| terminal.master.as_fd()));
+    let path = room.plan.current_dir();
+    let workdir = open_folder(path).map_err(|error| (format!("open {}", path.display()), error))?;
+    if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Network))) {
+        step("join the network namespace", guest.join_network())?;
+    }
+    step("let the guest seal itself", guest.seal(terminal.as_ref()))?;
+    for operation in room.plan.steps() {
+        let done = match operation {
+            Step::Privileges => privileges::drop_all(),
+            Step::Landlock(rules) => guest::confine_to(room, rules),
+            _ => Ok(()),
+        };
+        done.map_err(|error| (operation.to_string(), error))?;
+    }
+    let mut fds: Vec<BorrowedFd<'_>> = vec![guest.process.as_fd(), workdir.as_fd()];
+    fds.extend(root.upper.as_ref().map(AsFd::as_fd));
+    fds.extend(terminal.as_ref().map(|terminal| terminal.master.as_fd()));
     let started = Report::Started {
-        draft: parts.upper.is_some(),
-        terminal: parts.terminal.is_some(),
+        draft: root.upper.is_some(),
+        terminal: terminal.is_some(),
     };
     send(room.report.as_fd(), &started, &fds);
-    Ok(guest)
+    step("let the guest run", guest.run())
 }
 
 /// Reaps until the guest's first process has ended, and says how. When init ends, the kernel ends all that is left.
-fn serve(room: Room<'_>, guest: &process::Child) -> i32 {
+fn serve(room: Room<'_>, guest: &guest::Guest) -> i32 {
     let Ok(kept) = descriptors::set_table(&[], &[room.report.as_raw_fd()]) else {
         return 1;
     };
     // The numbers that our values hold belong to nobody now; they must not be closed again.
     let room = std::mem::ManuallyDrop::new(room);
-    if has(&room, |step| matches!(step, Step::Seccomp { .. }))
+    if room.has(|step| matches!(step, Step::Seccomp { .. }))
         && seccomp::install(&seccomp::init_program(seccomp::Arch::native())).is_err()
     {
         return 1;
     }
-    let Ok(ended) = process::reap_until(guest) else {
+    let Ok(ended) = process::reap_until(&guest.process) else {
         return 1;
     };
     send(
@@ -175,10 +152,6 @@ fn serve(room: Room<'_>, guest: &process::Child) -> i32 {
     0
 }
 
-fn has(room: &Room<'_>, which: impl Fn(&Step) -> bool) -> bool {
-    room.plan.steps().iter().any(which)
-}
-
 fn step<T>(what: &str, done: io::Result<T>) -> Result<T, Failure> {
     done.map_err(|error| (what.to_owned(), error))
 }
@@ -188,9 +161,4 @@ fn hear(report: BorrowedFd<'_>) -> io::Result<()> {
         (1, _) => Ok(()),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
-}
-
-/// Closes the copy of a descriptor that belongs to the warden.
-fn close(fd: BorrowedFd<'_>) -> io::Result<()> {
-    descriptors::close(fd.as_raw_fd())
 }

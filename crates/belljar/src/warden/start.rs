@@ -261,11 +261,12 @@ fn namespaces(plan: &Plan) -> Namespaces {
                     Namespace::User => Namespaces::USER,
                     Namespace::Mount => Namespaces::MOUNT,
                     Namespace::Pid => Namespaces::PID,
-                    Namespace::Network => Namespaces::NETWORK,
+
                     Namespace::Ipc => Namespaces::IPC,
                     Namespace::Uts => Namespaces::UTS,
-                    // Made by init itself, once it is in the jar's cgroup.
-                    Namespace::Cgroup => Namespaces::NONE,
+                    // Made in the jar: the network by the guest's process while init builds the root, the view of
+                    // the cgroups by init once it is in its own.
+                    Namespace::Network | Namespace::Cgroup => Namespaces::NONE,
                 });
             }
         }

@@ -21,6 +21,9 @@ spare = [None] * 8192
 try:
     posix.set_inheritable(3, False)
     control = fstat(3)[1:3]
+    # When the time is up the host asks with this signal where the job is, and the answer is written by C code.
+    __import__("faulthandler").register(64, 3, False)
+    del sys.modules["faulthandler"]
 except OSError:
     control = None
 

@@ -109,9 +109,15 @@ fn play(
 /// A file with set-id bits in a folder that a guest may write.
 fn set_id(folder: &std::path::Path) -> Option<std::path::PathBuf> {
     use std::os::unix::fs::MetadataExt;
-    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let entries = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path());
     let mut files = entries.filter(|path| !path.is_dir());
-    files.find(|path| path.symlink_metadata().is_ok_and(|found| found.mode() & 0o6000 != 0))
+    files.find(|path| {
+        path.symlink_metadata()
+            .is_ok_and(|found| found.mode() & 0o6000 != 0)
+    })
 }
 
 /// Whether the run ended as written.

@@ -72,7 +72,12 @@ fn suite(args: &[String]) -> Result<usize, String> {
     drop(stage);
     let mut wrong = baseline.compare();
     for (before, after) in shown.iter().zip(&self::shown()) {
-        wrong.extend(before.differs(after).iter().map(|path| format!("{} of the host was changed", path.display())));
+        wrong.extend(
+            before
+                .differs(after)
+                .iter()
+                .map(|path| format!("{} of the host was changed", path.display())),
+        );
     }
     if filters.is_empty() {
         wrong.extend(
@@ -95,7 +100,11 @@ fn suite(args: &[String]) -> Result<usize, String> {
 
 /// The host's standard library, which every jar shows.
 fn shown() -> Vec<Tree> {
-    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let python = folders.filter(|path| path.join("os.py").exists());
     python.filter_map(|path| Tree::look(&path, false).ok()).collect()
 }

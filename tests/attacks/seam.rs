@@ -69,8 +69,16 @@ fn run(request: &Request, report: &mut Report) -> Result<Outcome, String> {
     for knob in &request.knobs {
         knobs::turn(&mut plan, knob, request)?;
     }
-    let script = Program::Script { source: request.source.clone().into_bytes(), name: "attack.py".into() };
-    let mut job = Job::new(request.command.as_ref().map_or(script, |command| Program::Command(command.into())));
+    let script = Program::Script {
+        source: request.source.clone().into_bytes(),
+        name: "attack.py".into(),
+    };
+    let mut job = Job::new(
+        request
+            .command
+            .as_ref()
+            .map_or(script, |command| Program::Command(command.into())),
+    );
     job.args = vec![serde_json::to_string(&request.facts).expect("facts").into()];
     let copy = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|error| error.to_string());
     use std::os::fd::AsFd;
@@ -83,7 +91,10 @@ fn run(request: &Request, report: &mut Report) -> Result<Outcome, String> {
     }
     if request.terminal {
         let tty = copy(std::io::stdin().as_fd())?;
-        job.terminal = Some(belljar::job::Terminal { tty, kind: "dumb".into() });
+        job.terminal = Some(belljar::job::Terminal {
+            tty,
+            kind: "dumb".into(),
+        });
     }
     let leaked = if request.leak {
         leak(&request.folder)?

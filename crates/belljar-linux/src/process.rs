@@ -195,6 +195,29 @@ pub fn signal(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
     }
 }
 
+/// Sends the last real-time signal through a pidfd, which no program uses by itself.
+pub fn signal_last(pidfd: BorrowedFd<'_>) -> io::Result<()> {
+    let none = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: a descriptor, a number, a null info and no flags.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_raw_fd(),
+            LAST_SIGNAL,
+            none,
+            0,
+        )
+    };
+    if sent < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// The last real-time signal of the kernel.
+const LAST_SIGNAL: libc::c_int = 64;
+
 /// Asks for SIGKILL when the thread that started this process ends, and fails if it has ended already.
 ///
 /// Set it last: a credential change clears it.

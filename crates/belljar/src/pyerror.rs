@@ -7,6 +7,7 @@ mod frame;
 mod hints;
 mod parse;
 mod printable;
+mod stack;
 
 use std::fmt;
 

@@ -78,6 +78,11 @@ impl Decoder {
         }
     }
 
+    /// Whether nothing of a frame has come yet.
+    pub fn is_empty(&self) -> bool {
+        !self.done && self.expected.is_none() && self.bytes.is_empty()
+    }
+
     /// Takes bytes, at most as many as [`Decoder::wants`]; gives the frame when it is whole.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Frame>, WireError> {
         let take = bytes.len().min(self.wants());

@@ -90,11 +90,16 @@ pub fn own_program(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
         let run = solo(stage, who, "", (&["workdir"], without), &[], |scene, request| {
             let path = scene.folder.join("canary/script");
             std::fs::write(&path, "#!/proc/self/exe --version\n").map_err(|error| error.to_string())?;
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+                .map_err(|error| error.to_string())?;
             request.command = Some("/jar/script".into());
             Ok(())
         })?;
-        let refused = run.report.error.as_deref().is_some_and(|error| error.contains("Permission denied"));
+        let refused = run
+            .report
+            .error
+            .as_deref()
+            .is_some_and(|error| error.contains("Permission denied"));
         if refused == runs {
             wrong.push(format!("without {without:?}: {:?}", run.report));
         }

@@ -16,9 +16,14 @@ pub fn play(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
     for (without, wanted) in [(&[][..], "EPERM"), (&["seccomp"][..], "ok")] {
         let seen = on_terminal(stage, who, without)?;
         let mut want = |probe: &str, wanted: &str| {
-            let saw = seen.iter().find(|(name, _)| name == probe).map_or("nothing", |(_, saw)| saw.as_str());
+            let saw = seen
+                .iter()
+                .find(|(name, _)| name == probe)
+                .map_or("nothing", |(_, saw)| saw.as_str());
             if saw != wanted {
-                wrong.push(format!("without {without:?}, {probe}: saw `{saw}`, not `{wanted}`"));
+                wrong.push(format!(
+                    "without {without:?}, {probe}: saw `{saw}`, not `{wanted}`"
+                ));
             }
         };
         want("terminal", "/dev/pts/0");
@@ -42,9 +47,14 @@ fn on_terminal(stage: &Stage, who: Who, without: &[&str]) -> Result<Vec<(String,
         request.terminal = true;
         let (master, slave) = pair().map_err(|error| format!("make a terminal: {error}"))?;
         let file = scene.folder.join("request");
-        std::fs::write(&file, serde_json::to_vec(&request).expect("a request")).map_err(|error| error.to_string())?;
+        std::fs::write(&file, serde_json::to_vec(&request).expect("a request"))
+            .map_err(|error| error.to_string())?;
         let mut command = Command::new(&stage.program);
-        command.arg("--seam").arg(&file).env_clear().env("PATH", "/usr/bin:/bin");
+        command
+            .arg("--seam")
+            .arg(&file)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin");
         command.stdin(slave).stdout(Stdio::null());
         if let Some(id) = who.id() {
             command.uid(id).gid(id);
@@ -53,8 +63,13 @@ fn on_terminal(stage: &Stage, who: Who, without: &[&str]) -> Result<Vec<(String,
         // The command holds the caller's end; the terminal ends when the run does.
         drop(command);
         let mut seen = Vec::new();
-        for line in BufReader::new(std::fs::File::from(master)).lines().map_while(Result::ok) {
-            let Ok(value) = serde_json::from_str::<serde_json::Value>(line.trim()) else { continue };
+        for line in BufReader::new(std::fs::File::from(master))
+            .lines()
+            .map_while(Result::ok)
+        {
+            let Ok(value) = serde_json::from_str::<serde_json::Value>(line.trim()) else {
+                continue;
+            };
             if let (Some(probe), Some(saw)) = (value["probe"].as_str(), value["saw"].as_str()) {
                 seen.push((probe.to_owned(), saw.to_owned()));
             }

@@ -34,7 +34,8 @@ pub(super) struct Checks {
 
 impl Checks {
     fn same(&self, other: &Checks) -> bool {
-        let same = |(one, other): (&&Case, &&Case)| one.verdict == other.verdict && one.tests() == other.tests();
+        let same =
+            |(one, other): (&&Case, &&Case)| one.verdict == other.verdict && one.tests() == other.tests();
         self.otherwise == other.otherwise
             && self.cases.len() == other.cases.len()
             && self.cases.iter().zip(&other.cases).all(same)

@@ -54,11 +54,11 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
         rustix::process::setsid().map(drop).map_err(io::Error::from),
     )?;
     for operation in room.plan.steps() {
-        if let Step::Ids { inside, own: true, .. } = operation {
-            step(
-                "become the guest's user",
-                privileges::become_id(*inside, *inside),
-            )?;
+        if let Step::Ids {
+            inside, own: true, ..
+        } = operation
+        {
+            step("become the guest's user", privileges::become_id(*inside, *inside))?;
         }
     }
     // A copy of the warden has the caller's variables and arguments, and everyone in the jar may read the latter.

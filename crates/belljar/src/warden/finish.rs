@@ -127,6 +127,9 @@ fn disk(workdir: &OwnedFd) -> Disk {
 
 /// The guest's exception, with what to do about it in this jar.
 fn exception(plan: &Plan, seen: &Watched) -> Option<PythonError> {
+    if let (Some(stuck), Some(timeout)) = (&seen.stuck, plan.limits().timeout) {
+        return PythonError::from_stack(stuck, timeout);
+    }
     let frame = seen.frame.as_ref().filter(|frame| frame.kind == Kind::Raised)?;
     let mut error = PythonError::from_frame(&frame.header)
         .inspect_err(|error| tracing::debug!(%error, "the guest's report is dropped"))

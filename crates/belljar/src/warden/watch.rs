@@ -20,6 +20,8 @@ use crate::wire::{Decoder, Frame};
 
 /// How often processor time is looked at when it is limited.
 const CPU_LOOK: Duration = Duration::from_millis(20);
+/// How long a guest whose time is up may take to say where it is.
+const ANSWER: Duration = Duration::from_millis(20);
 /// Most bytes taken from a stream at once, so that a flood on one cannot keep the others waiting.
 const BUFFER: usize = 64 << 10;
 
@@ -37,6 +39,8 @@ pub(super) struct Watched {
     /// How the guest's first process ended, as init saw it.
     pub status: Option<i32>,
     pub max_rss: u64,
+    /// Where the guest was when its time was up, as its runtime says.
+    pub stuck: Option<String>,
     /// The guest's own last word.
     pub frame: Option<Frame>,
     pub kill: Option<Kill>,
@@ -105,6 +109,7 @@ pub(super) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer)
         seen: Watched {
             status: None,
             max_rss: 0,
+            stuck: None,
             frame: None,
             kill: None,
             interrupted: false,
@@ -353,6 +358,9 @@ impl Watch<'_> {
 
     /// Once the jar is to end: empty it, then take what it had already written.
     fn last_words(&mut self) {
+        if self.seen.kill == Some(Kill::Deadline) {
+            self.ask_where();
+        }
         if self.jar.empty().is_err() {
             return;
         }
@@ -392,6 +400,21 @@ impl Watch<'_> {
         }
     }
 
+    /// Asks a guest whose time is up where it is; its runtime answers in the place of a frame, or not at all.
+    fn ask_where(&mut self) {
+        let (Some(guest), Some(control)) = (&self.guest, &self.jar.control) else {
+            return;
+        };
+        if self.decoder.is_empty()
+            && process::signal_last(guest.as_fd()).is_ok()
+            && readable_within(control, ANSWER)
+        {
+            let length = rustix::io::read(control, &mut self.buffer[..]).unwrap_or(0);
+            self.seen.stuck = Some(String::from_utf8_lossy(&self.buffer[..length]).into_owned());
+            self.jar.control = None;
+        }
+    }
+
     fn finish(mut self) -> Result<Watched, Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -423,13 +446,16 @@ impl Watch<'_> {
 }
 
 fn readable(fd: Option<&OwnedFd>) -> bool {
-    let Some(fd) = fd else { return false };
-    let now = Timespec {
+    fd.is_some_and(|fd| readable_within(fd, Duration::ZERO))
+}
+
+fn readable_within(fd: &OwnedFd, wait: Duration) -> bool {
+    let wait = Timespec {
         tv_sec: 0,
-        tv_nsec: 0,
+        tv_nsec: i64::from(wait.subsec_nanos()),
     };
     let mut list = [PollFd::new(fd, PollFlags::IN)];
-    rustix::event::poll(&mut list, Some(&now)).is_ok_and(|ready| ready > 0)
+    rustix::event::poll(&mut list, Some(&wait)).is_ok_and(|ready| ready > 0)
 }
 
 fn poll_report(report: &OwnedFd) -> std::io::Result<Option<(Report, Vec<OwnedFd>)>> {

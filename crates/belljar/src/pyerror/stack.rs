@@ -1,0 +1,96 @@
+//! Where a job was when its time was up, from the dump that CPython's fault handler writes.
+
+use std::time::Duration;
+
+use super::{Frame, PythonError, printable};
+
+/// The dump itself stops at 100 frames.
+const MAX_FRAMES: usize = 128;
+/// Far longer than a path or name in a dump.
+const MAX_TEXT: usize = 4096;
+
+impl PythonError {
+    /// Reads a stack dump; `None` when no frame of the user's is in it. Total: any text will do.
+    pub fn from_stack(text: &str, timeout: Duration) -> Option<Self> {
+        let mut frames: Vec<Frame> = text
+            .lines()
+            .filter_map(frame)
+            .filter(|frame| !frame.file.starts_with(crate::plan::RUNTIME))
+            .take(MAX_FRAMES)
+            .collect();
+        frames.reverse();
+        // The library that it waits in says less than the line of the user's that called it.
+        let own = frames
+            .iter()
+            .rfind(|frame| is_own(&frame.file))
+            .or(frames.last())?;
+        let hint = format!(
+            "the code was at line {} of {} (in {}) when its time was up; make that faster, or give it longer with --timeout",
+            own.line, own.file, own.function
+        );
+        Some(Self {
+            type_name: "TimeoutError".into(),
+            message: format!("timed out after {} s", timeout.as_secs_f64()),
+            line: Some(own.line),
+            hint: Some(hint),
+            traceback: printable(text).chars().take(64 << 10).collect(),
+            bases: vec!["TimeoutError".into(), "OSError".into()],
+            frames,
+            ..Self::default()
+        })
+    }
+}
+
+/// Whether a file is the user's own and not part of an installation.
+fn is_own(file: &str) -> bool {
+    file.starts_with('<') && !file.starts_with("<frozen")
+        || ["/script/", "/jar/"].iter().any(|own| file.starts_with(own))
+}
+
+/// `  File "/script/a.py", line 3 in f`
+fn frame(line: &str) -> Option<Frame> {
+    let rest = line.trim_start().strip_prefix("File \"")?;
+    let (file, rest) = rest.rsplit_once("\", line ")?;
+    let (number, function) = rest.split_once(" in ")?;
+    if file.len() > MAX_TEXT || function.len() > MAX_TEXT {
+        return None;
+    }
+    Some(Frame {
+        file: printable(file).into_owned(),
+        line: number.parse().ok()?,
+        column: None,
+        function: printable(function).into_owned(),
+        source: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_users_own_line_is_told_before_the_librarys() {
+        let text = "Current thread 0x00007f (most recent call first):\n  File \"/usr/lib/python3.11/subprocess.py\", line 1264 in wait\n  File \"/script/a.py\", line 7 in work\n  File \"/script/a.py\", line 9 in <module>\n  File \"/run/belljar/boot.py\", line 99 in <module>\n";
+        let error = PythonError::from_stack(text, Duration::from_secs(2)).unwrap();
+        assert_eq!(error.line, Some(7));
+        assert_eq!(error.frames.len(), 3);
+        assert_eq!(error.frames[0].function, "<module>");
+        assert_eq!(
+            error.hint.unwrap(),
+            "the code was at line 7 of /script/a.py (in work) when its time was up; make that faster, or give it longer with --timeout"
+        );
+        assert_eq!(
+            PythonError::from_stack("nothing of the kind", Duration::from_secs(2)),
+            None
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in ".*") {
+            let _ = PythonError::from_stack(&text, Duration::from_secs(1));
+        }
+    }
+}

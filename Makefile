@@ -99,11 +99,20 @@ bench: build  ## Measure beside the bare interpreter and other sandboxes; writes
 soak: build  ## Two thousand runs in a row: nothing may be left, nothing may grow
 	cargo run --quiet --release --package belljar-dev -- soak --belljar $(BELLJAR) --runs $(RUNS)
 
+# Coverage comes from the compiler's own pass, so that any compiler will do; `cargo +nightly fuzz run TARGET` works as well.
+FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ_HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+
 .PHONY: fuzz
-fuzz:  ## Fuzz each target for SECONDS (needs cargo-fuzz and a nightly compiler)
-	for target in $$(cargo +nightly fuzz list); do \
+fuzz:  ## Fuzz each target for SECONDS
+	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --locked --release --target-dir target --target $(FUZZ_HOST)
+	for target in $$(ls fuzz/seeds); do \
 		echo "== $$target"; \
-		cargo +nightly fuzz run "$$target" -- -max_total_time=$(SECONDS); \
+		mkdir -p fuzz/corpus/$$target fuzz/artifacts/$$target; \
+		fuzz/target/$(FUZZ_HOST)/release/$$target fuzz/corpus/$$target fuzz/seeds/$$target \
+			-artifact_prefix=fuzz/artifacts/$$target/ -max_total_time=$(SECONDS) -rss_limit_mb=2048 -print_final_stats=1; \
 	done
 
 .PHONY: install

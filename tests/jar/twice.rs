@@ -148,6 +148,9 @@ fn copy(built: &Path, name: &str) -> PathBuf {
     fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("open to all");
     let meta = built.metadata().expect("a built program");
     let path = folder.join(format!("{name}-{}-{}", meta.mtime(), meta.mtime_nsec()));
+    // Each test may be a process of its own that looks for the same copy.
+    let lock = fs::File::create(folder.join("lock")).expect("a lock");
+    lock.lock().expect("the lock");
     if !path.exists() {
         for old in fs::read_dir(&folder).expect("the folder").flatten() {
             if old.file_name().to_string_lossy().starts_with(name) {

@@ -1,0 +1,13 @@
+//! Headers of `raised` frames: what a guest says of its exception is capped, and its hint is dropped.
+#![no_main]
+
+use belljar::pyerror::PythonError;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|header: &[u8]| {
+    if let Ok(error) = PythonError::from_frame(header) {
+        assert!(error.hint.is_none(), "hints are the host's");
+        assert!(header.len() <= 1 << 20);
+        serde_json::to_vec(&error).expect("json");
+    }
+});

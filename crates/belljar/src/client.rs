@@ -27,6 +27,19 @@ const MAX_MESSAGE: u64 = 1 << 30;
 const KEPT: [&str; 3] = ["BELLJAR_LOG", "XDG_CACHE_HOME", "HOME"];
 
 /// A job that runs. Dropping it ends the job.
+///
+/// ```
+/// # fn main() -> Result<(), belljar::Error> {
+/// use belljar::{Job, Sandbox, job::Program, outcome::Status};
+///
+/// let jar = Sandbox::builder().build()?;
+/// let source = b"while True: pass".to_vec();
+/// let running = jar.spawn_job(Job::new(Program::Code { source, from_stdin: false }))?;
+/// running.kill();
+/// assert_eq!(running.wait()?.status, Status::Cancelled);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Running {
     socket: UnixStream,

@@ -14,7 +14,7 @@ use crate::sandbox::Sandbox;
 
 /// A program to run in a jar, and how.
 ///
-/// ```no_run
+/// ```
 /// # fn main() -> Result<(), belljar::Error> {
 /// let jar = belljar::Sandbox::builder().build()?;
 /// let output = jar.command("ls").arg("/").output()?;
@@ -64,6 +64,20 @@ impl From<OwnedFd> for Stdio {
 }
 
 /// A program that runs in a jar. Dropping it ends the program.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::io::Write;
+/// use belljar::{Sandbox, Stdio};
+///
+/// let jar = Sandbox::builder().build()?;
+/// let mut child = jar.command("sort").stdin(Stdio::Piped).stdout(Stdio::Piped).spawn()?;
+/// child.stdin.take().unwrap().write_all(b"b\na\n")?;
+/// let outcome = child.wait_with_output()?;
+/// assert_eq!(outcome.stdout.text(), "a\nb\n");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Child {
     /// The other end of a piped standard input; dropping it is end of file.

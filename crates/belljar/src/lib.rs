@@ -1,4 +1,24 @@
-//! belljar runs Python that you did not write: every call gets a fresh process under glass.
+//! belljar runs Python that you did not write: every call gets a fresh process under glass. It sees nothing of the host,
+//! cannot reach out, cannot outgrow its limits, and is gone when the call ends.
+//!
+//! ```
+//! # fn main() -> Result<(), belljar::Error> {
+//! use belljar::{Sandbox, outcome::{Limit, Status}};
+//!
+//! let jar = Sandbox::builder().memory(256 << 20).build()?;
+//! let outcome = jar.run("import os; print(os.listdir('/home') if os.path.exists('/home') else 'no home')")?;
+//! assert_eq!(outcome.stdout.text(), "no home\n");
+//!
+//! // What the guest does is an outcome, never an error of ours.
+//! let outcome = jar.run("open('/etc/shadow')")?;
+//! assert_eq!(outcome.status, Status::Raised);
+//! assert_eq!(outcome.exception.unwrap().type_name, "FileNotFoundError");
+//!
+//! let outcome = jar.run("x = bytearray(1 << 30)")?;
+//! assert_eq!(outcome.limit, Some(Limit::Memory));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Words
 //!
@@ -8,6 +28,14 @@
 //! - **warden**: the process that starts everything else, owns limits and deadlines, and ends what must end.
 //! - **jar**: one isolated room for one job. Used once.
 //! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
+//!
+//! # Layout
+//!
+//! Read in this order: [`policy`] (the wish), [`host`] (what this machine can do), [`plan`] (the two resolved, as a list
+//! of steps), `jar` (the steps carried out in the jar's init), [`warden`] (a jar started, watched, emptied, judged),
+//! [`outcome`]. [`Sandbox`] and [`Command`] are the front for programs; they reach a warden through [`client`].
+//! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
+//! interpreters.
 
 pub mod client;
 mod command;

@@ -19,7 +19,7 @@ use crate::policy::{Access, Mount, Network, Policy, Tier, Workdir, WorkdirMode};
 
 /// Jars of one policy. Cheap to clone, and safe to share between threads: every run is a process of its own.
 ///
-/// ```no_run
+/// ```
 /// # fn main() -> Result<(), belljar::Error> {
 /// use std::time::Duration;
 /// use belljar::Sandbox;

@@ -101,11 +101,13 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         }
         _ => Sources::new(),
     };
+    // Version 2 takes a child that is born in the group; in version 1 the child enters by itself.
+    let born_in = group.as_ref().and_then(Group::clone_fd);
     let groups = match &group {
-        Some(group) => group
+        Some(group) if born_in.is_none() => group
             .procs_fds()
             .map_err(|error| Error::setup("open the cgroup", io::Error::other(error)))?,
-        None => Vec::new(),
+        _ => Vec::new(),
     };
     let (streams, guest_ends) = streams(plan, &mut job)?;
     let (report, init_report) = pair(SocketType::SEQPACKET)?;
@@ -132,11 +134,12 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         control: guest_control,
     };
     fault(plan, "namespaces")?;
-    let child = process::start(namespaces(plan), || init(room)).map_err(|source| Error::Setup {
-        step: "start a jar".into(),
-        source,
-        hint: Some("`belljar doctor` says why".into()),
-    })?;
+    let child =
+        process::start_in(namespaces(plan), born_in, || init(room)).map_err(|source| Error::Setup {
+            step: "start a jar".into(),
+            source,
+            hint: Some("`belljar doctor` says why".into()),
+        })?;
     let mut jar = Jar {
         init: child,
         group,

@@ -23,3 +23,4 @@ mod packages;
 mod skips;
 mod stdin;
 mod teardown;
+mod version2;

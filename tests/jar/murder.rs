@@ -28,7 +28,7 @@ fn children_of(pid: u32) -> Vec<u32> {
 }
 
 /// The jar's init: the child that is PID 1 to itself. A warden has other helpers for moments.
-fn init_of(warden: u32) -> Option<u32> {
+pub fn init_of(warden: u32) -> Option<u32> {
     children_of(warden).into_iter().find(|pid| {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status

@@ -139,6 +139,11 @@ fn expectation(key: &str, value: &str) -> Result<Expect, String> {
         Some((sealed, control)) => (sealed, Some(control.trim().to_owned())),
         None => (saw, None),
     };
+    if control.as_deref() == Some("*") {
+        return Err(format!(
+            "`{probe}` says nothing of its control; say it, or leave `->` out"
+        ));
+    }
     Ok(Expect {
         probe: probe.trim().into(),
         who: key.strip_prefix("expect ").map(str::to_owned),

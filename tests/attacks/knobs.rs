@@ -95,7 +95,15 @@ pub fn turn(plan: &mut Plan, knob: &str, request: &Request) -> Result<(), String
         // Not a protection but a thing to attack: a tree of the host with mounts below it.
         "a shown /dev" => insert(plan, show("/dev", "/mnt/dev")),
         // The host's shared memory in place of the jar's own.
-        "own shm" => insert(plan, show("/dev/shm", "/dev/shm")),
+        "own shm" => insert(
+            plan,
+            Step::Bind {
+                source: "/dev/shm".into(),
+                target: "/dev/shm".into(),
+                access: Access::ReadWrite,
+                own: false,
+            },
+        ),
         "synthetic etc" => {
             for step in plan.steps_mut() {
                 if let Step::Text { path, .. } = step

@@ -5,7 +5,7 @@
 # expect: users = guest -> !guest
 # expect: groups = guest -> !guest
 # expect: /etc/hosts = 127.0.0.1 localhost belljar ::1 localhost belljar -> !127.0.0.1 localhost belljar ::1 localhost belljar
-# expect: /etc/resolv.conf = empty -> *
+# expect: /etc/resolv.conf = empty -> !empty
 # expect: time zone = UTC
 # expect: encoding = utf-8
 # expect: shadow, gshadow, sudoers, ssh = absent

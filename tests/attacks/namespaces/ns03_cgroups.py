@@ -2,8 +2,7 @@
 # case: NS-03, PF-03
 # class: HostLeak
 # control: without cgroup namespace
-# expect root: paths = / -> !/
-# expect user: paths = / -> *
+# expect: paths = / -> !/
 # expect: cgroup file systems = none
 # expect: /sys/fs/cgroup = ENOENT
 import errno

@@ -6,7 +6,7 @@
 # expect: capabilities = 0 0 0 0 0 -> !0 0 0 0 0
 # expect: no_new_privs = 1 -> 0
 # expect: securebits = 239 -> 0
-# expect: raise an ambient capability = EINVAL -> *
+# expect: raise an ambient capability = EINVAL -> EPERM
 # expect: regain them by capset = EPERM -> ok
 import ctypes
 import errno

@@ -11,7 +11,7 @@
 # expect: clone CGROUP = EPERM -> ok
 # expect: clone with any two = all EPERM -> all ok
 # expect: clone USER with an upper half = EPERM -> ok
-# expect: clone with a parent of its choice = EPERM -> *
+# expect: clone with a parent of its choice = EPERM -> ok
 # expect: unshare NS = EPERM -> ok
 # expect: unshare UTS = EPERM -> ok
 # expect: unshare IPC = EPERM -> ok

@@ -31,9 +31,10 @@ const DEVICES: [&str; 5] = [
 ];
 /// World-readable parts of /proc that tell of the host and that no Python needs. The rest belongs to the host's root,
 /// who is nobody in the jar.
-const MASKED: [&str; 17] = [
+const MASKED: [&str; 18] = [
     "/proc/acpi",
     "/proc/asound",
+    "/proc/bootconfig",
     "/proc/bus",
     "/proc/cmdline",
     "/proc/fs",

@@ -12,6 +12,10 @@ What guests try, and what holds them. Each line is a file in `tests/attacks/`: p
 in a jar without the protections in the last column, where it succeeds; what the kernel still refuses then is listed in
 `tests/attacks/skips.toml`. `cargo test --test attacks` runs them all; `BLESS=1` makes this page anew.
 
+A new attack is a new file. Comment lines at its top say `claim`, `case`, `class`, `given` (what both runs have), `observe` (what the
+host looks at once the guest has printed `{\"ready\": true}`), `control: without ...` and, for each probe, `expect: PROBE = SEALED ->
+CONTROL`; the code prints one line of JSON a probe. `!x` is anything but x; no arrow is the same in both runs.
+
 Classes: Escape (runs or writes outside), HostLeak (reads what is the host's), Exfil (sends something out), Lateral (reaches
 another jar), HostDoS and PeerDoS (harms the host or another jar). What a guest does to itself is its own affair.
 ";
@@ -22,11 +26,14 @@ const TAIL: &str = "
 Known, and not counted as holes; SECURITY.md says the same.
 
 - Jars share the host's page cache and inodes: a lock, a futex in a shared mapping or an inotify watch on a file that two jars
-  both see can be noticed by the other. It carries bits between guests that want to talk; it reads nothing.
+  both see can be noticed by the other, and a lock makes others wait until the run ends. It carries bits between guests that
+  want to talk; it reads nothing.
 - A host folder that a policy shows also shows its listening sockets: connecting to one is not a write, and Linux before Landlock
   ABI 9 cannot tell it apart. Do not show folders with sockets in them.
 - `/proc/self/mountinfo` names the host folders that the policy shows. `/proc/stat`, `/proc/meminfo`, `/proc/loadavg` and `/proc/uptime` are
   the host's: Python packages read them.
+- What a guest prints is passed on as it is. A terminal acts on escape sequences in it; a pipe or `--json` does not.
+- Started by a plain user, the guest keeps that user's supplementary groups, which only root can drop; the outcome says so.
 - Timing, caches and other side channels of shared hardware.
 ";
 

@@ -63,9 +63,10 @@ fn play(
     let waits = live.read(&mut seen)?;
     if waits {
         for name in &attack.observe {
-            let found =
-                observers::observe(name, &live, scene, who).map_err(|error| format!("{name}: {error}"))?;
-            wrong.extend(observers::judge(name, found, way));
+            match observers::observe(name, &live, scene, who) {
+                Ok(found) => wrong.extend(observers::judge(name, found, way)),
+                Err(error) => wrong.push(format!("{name}: {error}")),
+            }
         }
         live.release();
         live.read(&mut seen)?;

@@ -15,6 +15,8 @@ struct Document {
     control: Vec<Entry>,
     #[serde(default)]
     special: Vec<Special>,
+    #[serde(default)]
+    needs_root: Vec<NeedsRoot>,
 }
 
 /// A control that cannot be had.
@@ -38,6 +40,14 @@ struct Special {
     reason: String,
 }
 
+/// What cannot be played where the tests themselves run as a plain user.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NeedsRoot {
+    test: String,
+    reason: String,
+}
+
 /// The list.
 #[derive(Debug)]
 pub struct Skips {
@@ -49,11 +59,14 @@ impl Skips {
     pub fn load(text: &str) -> Result<Self, String> {
         let document: Document = toml::from_str(text).map_err(|error| error.to_string())?;
         let used = Mutex::new(vec![false; document.control.len()]);
-        let reasons = document.control.iter().map(|entry| &entry.reason);
-        if reasons
-            .chain(document.special.iter().map(|entry| &entry.reason))
-            .any(String::is_empty)
-        {
+        let mut reasons: Vec<&str> = document
+            .control
+            .iter()
+            .map(|entry| entry.reason.as_str())
+            .collect();
+        reasons.extend(document.special.iter().map(|entry| entry.reason.as_str()));
+        reasons.extend(document.needs_root.iter().map(|entry| entry.reason.as_str()));
+        if reasons.contains(&"") {
             return Err("a skip without a reason".into());
         }
         Ok(Self { document, used })
@@ -75,6 +88,16 @@ impl Skips {
         let mut all = self.document.special.iter();
         all.find(|entry| entry.test == test && entry.who == who.name())
             .map(|entry| entry.reason.as_str())
+    }
+
+    /// Takes the failures of what needs root where there is none; that there are none is then the failure.
+    pub fn without_root(&self, test: &str, wrong: Vec<String>) -> Vec<String> {
+        let declared = self.document.needs_root.iter().any(|entry| entry.test == test);
+        match (declared && !rustix::process::getuid().is_root(), wrong.is_empty()) {
+            (false, _) => wrong,
+            (true, false) => Vec::new(),
+            (true, true) => vec!["skips.toml says that this needs root, and it does not".into()],
+        }
     }
 
     /// Lines that no attack has asked for.

@@ -4,6 +4,7 @@ mod callers;
 mod families;
 mod neighbours;
 mod plants;
+mod storm;
 mod sweep;
 mod terminal;
 
@@ -11,6 +12,7 @@ use crate::policy;
 use crate::seam::{self, Report, Request};
 use crate::skips::Skips;
 use crate::stage::{self, Scene, Stage, Who};
+use crate::support::canary::Tree;
 use crate::support::leaks;
 
 /// One of them.
@@ -97,6 +99,18 @@ pub const ALL: &[Special] = &[
         play: callers::closed_streams,
     },
     Special {
+        name: "special/random_calls",
+        claim: "Thousands of calls by chance leave the host with an outcome, no process and unchanged files.",
+        cases: "SC-01 FS-16",
+        play: storm::random,
+    },
+    Special {
+        name: "special/crowd",
+        claim: "The deadline holds against a crowd of busy processes, even where they could make init slow.",
+        cases: "TO-03",
+        play: storm::crowd,
+    },
+    Special {
         name: "special/terminal",
         claim: "A guest with a terminal has one of its own, sees no other, and types into none.",
         cases: "TTY-01 TTY-02",
@@ -176,15 +190,18 @@ pub fn solo(
     let run = (|| {
         let mut request = request(&scene, source, given, without)?;
         prepare(&scene, &mut request)?;
+        let canaries = || Tree::look(&scene.folder.join("secret"), true).map_err(|error| error.to_string());
+        let before = canaries()?;
         let mut live = seam::start(stage, who, &request, prefix)?;
         let mut seen = Vec::new();
         live.read(&mut seen)?;
         let report = live.finish(stage)?;
         let left = leaks::groups(report.warden);
-        if left.is_empty() {
-            Ok(Run { seen, report })
-        } else {
-            Err(format!("left behind: {left:?}"))
+        let changed = before.differs(&canaries()?);
+        match (left.is_empty(), changed.is_empty()) {
+            (true, true) => Ok(Run { seen, report }),
+            (false, _) => Err(format!("left behind: {left:?}")),
+            (_, false) => Err(format!("canaries were changed: {changed:?}")),
         }
     })();
     stage.clear(scene);

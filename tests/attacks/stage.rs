@@ -171,11 +171,17 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
             "canary shown read-only" => mount(scene.folder.join("canary"), "/canary", Access::ReadOnly),
             // No policy may show /dev, so it is put into the plan.
             "host /dev shown read-only" => knobs.push("a shown /dev".into()),
-            "workdir" => {
+            "workdir" | "draft" => {
+                let mode = if item == "draft" {
+                    policy::WorkdirMode::Draft
+                } else {
+                    policy::WorkdirMode::Write
+                };
+                let source = scene.folder.join("canary");
                 policy.workdir = Some(policy::Workdir {
-                    source: scene.folder.join("canary"),
+                    source,
                     target: "/jar".into(),
-                    mode: policy::WorkdirMode::Write,
+                    mode,
                 });
             }
             "loopback" => policy.network = Network::Loopback,

@@ -22,7 +22,7 @@ def isolated(number, value):
     if child == 0:
         os.close(ours)
         # Some calls wait for ever, and some close every descriptor.
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
         # The child of a clone that ends at once tells us so by this signal.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         said = attempt(number, value)

@@ -1,0 +1,63 @@
+//! Guests that do anything at all, and crowds.
+
+use std::time::Duration;
+
+use super::solo;
+use crate::stage::{Stage, Who};
+
+/// Thousands of calls with numbers and arguments by chance. Whatever becomes of the guest, the host has an outcome, and its
+/// files are as they were.
+pub fn random(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
+    let mut wrong = Vec::new();
+    for seed in 0..3_u32 {
+        let source = include_str!("storm.py");
+        let run = solo(
+            stage,
+            who,
+            source,
+            (&["canary shown read-only", "loopback"], &[]),
+            &[],
+            |_, request| {
+                request
+                    .facts
+                    .insert("seed".into(), (std::process::id() + seed).into());
+                request.policy.limits.timeout = Some(Duration::from_secs(10));
+                Ok(())
+            },
+        )?;
+        if run.report.outcome.is_none() {
+            wrong.push(format!(
+                "seed {}: no outcome: {:?}",
+                std::process::id() + seed,
+                run.report.error
+            ));
+        }
+    }
+    Ok(wrong)
+}
+
+/// A crowd of busy processes that made init slow: even without the filter that forbids it, the deadline holds.
+pub fn crowd(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
+    let run = solo(
+        stage,
+        who,
+        include_str!("crowd.py"),
+        (&[], &["seccomp"]),
+        &[],
+        |_, request| {
+            request.policy.limits.timeout = Some(Duration::from_secs(1));
+            Ok(())
+        },
+    )?;
+    let mut wrong = Vec::new();
+    wrong.extend(run.want("make init slow", "ok"));
+    match &run.report.outcome {
+        Some(outcome) if outcome.usage.wall_seconds < 2.5 => {}
+        Some(outcome) => wrong.push(format!(
+            "ended {:.1} s after its start, not 1 s",
+            outcome.usage.wall_seconds
+        )),
+        None => wrong.push(format!("no outcome: {:?}", run.report.error)),
+    }
+    Ok(wrong)
+}

@@ -117,6 +117,12 @@ pub const ALL: &[Special] = &[
         play: terminal::play,
     },
     Special {
+        name: "special/odd_state",
+        claim: "A guest has an ordinary rank, mask and memory layout, whatever its caller has, and callers that ignore SIGCHLD get outcomes.",
+        cases: "PR-05 RS-05",
+        play: callers::odd_state,
+    },
+    Special {
         name: "special/untrusted_checkout",
         claim: "Files in a checkout cannot loosen the jar that it runs in.",
         cases: "MC-02",

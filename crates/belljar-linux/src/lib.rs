@@ -11,6 +11,7 @@
 //! | `privileges` | capabilities, securebits, no_new_privs, ids, dumpability |
 //! | `confine` | Landlock rulesets |
 //! | `descriptors` | exact descriptor tables, passing descriptors |
+//! | `inherit` | what of its caller a guest must not inherit |
 //! | `network` | the loopback of a new network namespace |
 //! | `seccomp` | the system-call filter: its list, emitter and loader |
 //! | `signals` | signals as descriptors, and the default actions of a fresh process |
@@ -19,6 +20,7 @@ pub mod beneath;
 pub mod cgroup;
 pub mod confine;
 pub mod descriptors;
+pub mod inherit;
 pub mod mount;
 pub mod network;
 pub mod privileges;

@@ -104,3 +104,10 @@ pub fn ignore_pipe() {
     // SAFETY: SIG_IGN is always valid.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
+
+/// Gives SIGCHLD its default action. Where a caller has ignored it, which is inherited, the kernel reaps children by
+/// itself, and how they ended is lost.
+pub fn keep_children() {
+    // SAFETY: the default action runs no code of ours.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}

@@ -29,6 +29,7 @@ pub use steer::Steering;
 ///
 /// Only if belljar itself failed; whatever the guest does is an [`Outcome`].
 pub fn run(plan: &Plan, job: Job, steering: Steering) -> Result<Outcome, Error> {
+    belljar_linux::signals::keep_children();
     let steer = steer::Steer::new(steering)?;
     let (outcome, wants_compiling) = run_once(plan, job, &steer)?;
     if wants_compiling && outcome.success() {

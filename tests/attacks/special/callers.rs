@@ -72,3 +72,49 @@ pub fn closed_streams(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
     }
     Ok(wrong)
 }
+
+/// A caller of high rank that ignores the ends of its children, with everything open that a mask could close.
+pub fn odd_state(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
+    let mut wrong = Vec::new();
+    for given in [&["own warden"][..], &[]] {
+        let mut prefix = vec![
+            "/bin/sh",
+            "-c",
+            "umask 0; trap '' CHLD; exec \"$0\" \"$@\"",
+            "/usr/bin/setarch",
+            "-R",
+        ];
+        if who == Who::Root {
+            prefix.extend([
+                "/usr/bin/nice",
+                "-n",
+                "-10",
+                "/usr/bin/ionice",
+                "-c1",
+                "/usr/bin/chrt",
+                "--fifo",
+                "1",
+            ]);
+        }
+        let run = super::solo(
+            stage,
+            who,
+            include_str!("odd_state.py"),
+            (given, &[]),
+            &prefix,
+            |_, _| Ok(()),
+        )?;
+        for (probe, wanted) in [
+            ("scheduling", "0 0"),
+            ("disk priority", "0"),
+            ("personality", "00000000"),
+            ("mask", "0022"),
+            ("taken first when memory is out", "500"),
+            ("blocked signals", "0000000000000000"),
+            ("raise it again", "EPERM"),
+        ] {
+            wrong.extend(run.want(probe, wanted).map(|text| format!("{given:?}: {text}")));
+        }
+    }
+    Ok(wrong)
+}

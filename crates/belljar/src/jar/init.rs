@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use belljar_linux::{descriptors, privileges, process, seccomp, signals};
+use belljar_linux::{descriptors, inherit, privileges, process, seccomp, signals};
 
 use super::report::{Report, send};
 use super::root::{Root, open_folder};
@@ -39,6 +39,8 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
         "let go of the warden's socket",
         descriptors::close(room.warden.as_raw_fd()),
     )?;
+    // Before the group, which takes no process of a real-time rank.
+    step("take on an ordinary rank", inherit::ordinary())?;
     // Before anything else is made, so that all of it counts; and by itself, which spares the kernel a grace period.
     for group in &room.groups {
         step(

@@ -18,15 +18,15 @@ quoted() {
     done
 }
 
-# show EXPECTED-CODE TITLE ARGS...: runs belljar with ARGS and holds its exit code against what the tour says.
+# show CODES TITLE ARGS...: runs belljar with ARGS and holds its exit code against those that the tour expects.
 show() {
     local expected=$1 title=$2 code=0
     shift 2
     printf '\n%s%s%s\n%s$ belljar%s%s\n' "$bold" "$title" "$plain" "$dim" "$(quoted "$@")" "$plain"
     "$belljar" "$@" </dev/null || code=$?
     printf '%s(exit code %d)%s\n' "$dim" "$code" "$plain"
-    if ((code != expected)); then
-        printf 'the tour expected exit code %d\n' "$expected" >&2
+    if [[ " $expected " != *" $code "* ]]; then
+        printf 'the tour expected exit code %s\n' "$expected" >&2
         surprises=$((surprises + 1))
     fi
 }
@@ -35,7 +35,8 @@ show 0 'A snippet runs in a room of its own' run -c 'import sys; print("hello fr
 show 0 'The host is not there: these are the jar'\''s own users' run -c 'print(open("/etc/passwd").read(), end="")'
 show 0 'nor its processes, nor its environment' run -c 'import os; print(sorted(os.listdir("/proc"), key=len)[:2], os.environ["HOME"], os.getuid())'
 show 1 'There is no network, and the error says how to get one' run -c 'import socket; socket.create_connection(("192.0.2.1", 80), 2)'
-show 137 'Memory is bounded' run --memory 256M -c 'x = bytearray(10 << 30)'
+# Without a cgroup the limit is one of each process, and Python gets to raise a MemoryError.
+show '137 1' 'Memory is bounded' run --memory 256M -c 'x = bytearray(10 << 30)'
 show 124 'Time is bounded, whatever the code catches' run --timeout 1s -c '
 while True:
     try:

@@ -171,7 +171,7 @@ fn seal(room: &Room<'_>, filter: &[seccomp::bpf::Instruction]) -> Result<(), Fai
             Step::Seccomp { .. } => seccomp::install(filter),
             _ => Ok(()),
         };
-        done(step, result)?;
+        done(&super::init::set_up(step), result)?;
     }
     Ok(())
 }

@@ -90,14 +90,14 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
 fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Failure> {
     for (position, operation) in room.plan.steps().iter().enumerate() {
         if let Some(errno) = room.plan.fault(operation.name()) {
-            return Err((operation.to_string(), io::Error::from_raw_os_error(errno)));
+            return Err((set_up(operation), io::Error::from_raw_os_error(errno)));
         }
         let done = match operation {
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
             Step::Privileges | Step::Landlock(_) => Ok(()),
             _ => root.step(position, operation, room),
         };
-        done.map_err(|error| (operation.to_string(), error))?;
+        done.map_err(|error| (set_up(operation), error))?;
     }
     let terminal = match room.job.terminal {
         Some(_) => Some(step("open a terminal in the jar", guest::Terminal::open())?),
@@ -115,7 +115,7 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
             Step::Landlock(rules) => guest::confine_to(room, rules),
             _ => Ok(()),
         };
-        done.map_err(|error| (operation.to_string(), error))?;
+        done.map_err(|error| (set_up(operation), error))?;
     }
     let mut fds: Vec<BorrowedFd<'_>> = vec![guest.process.as_fd(), workdir.as_fd()];
     fds.extend(root.upper.as_ref().map(AsFd::as_fd));
@@ -126,6 +126,11 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
     };
     send(room.report.as_fd(), &started, &fds);
     step("let the guest run", guest.run())
+}
+
+/// A step of the plan as what was being done; the plan itself says what will be there.
+pub(super) fn set_up(step: &Step) -> String {
+    format!("set up {step}")
 }
 
 /// Reaps until the guest's first process has ended, and says how. When init ends, the kernel ends all that is left.

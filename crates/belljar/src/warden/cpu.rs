@@ -1,4 +1,4 @@
-//! Processor time of a whole jar where no cgroup counts it: the living, and the dead that they have waited for.
+//! What a whole jar has used where no cgroup counts it: the living, and the dead that they have waited for.
 
 use std::fs;
 
@@ -7,18 +7,33 @@ const MOST: usize = 1 << 16;
 
 /// Microseconds used by a process and everything below it. Orphans of a jar belong to its init, so all are below it.
 pub(super) fn tree(init: u32) -> u64 {
-    let mut ticks = 0;
-    let mut todo = vec![init];
-    let mut seen = 0;
-    while let Some(pid) = todo.pop() {
-        seen += 1;
-        // One that has just ended is counted by whoever reaps it, at the next look.
-        ticks += fs::read_to_string(format!("/proc/{pid}/stat")).map_or(0, |stat| used(&stat));
-        if seen < MOST {
-            todo.extend(children(pid));
-        }
-    }
+    // One that has just ended is counted by whoever reaps it, at the next look.
+    let used = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).map_or(0, |stat| used(&stat));
+    let ticks: u64 = family(init).into_iter().map(used).sum();
     ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second()
+}
+
+/// Bytes of the largest resident set that any living process of a jar has had.
+pub(super) fn largest(init: u32) -> u64 {
+    let peak = |pid| fs::read_to_string(format!("/proc/{pid}/status")).map_or(0, |status| peak(&status));
+    family(init).into_iter().map(peak).max().unwrap_or(0)
+}
+
+fn family(init: u32) -> Vec<u32> {
+    let mut all = vec![init];
+    let mut next = 0;
+    while let Some(pid) = all.get(next).filter(|_| next < MOST) {
+        let children = children(*pid);
+        all.extend(children);
+        next += 1;
+    }
+    all
+}
+
+fn peak(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
 }
 
 /// Children of every thread: each is its own parent's.
@@ -64,5 +79,7 @@ mod tests {
         assert!(status.is_ok_and(|status| status.success()));
         assert!(tree(std::process::id()) > before);
         assert_eq!(tree(u32::MAX), 0);
+        assert!(largest(std::process::id()) > 1 << 20);
+        assert_eq!(largest(u32::MAX), 0);
     }
 }

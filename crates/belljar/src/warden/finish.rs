@@ -66,7 +66,10 @@ pub(super) fn finish(
         .unwrap_or_default();
     let usage = Usage {
         wall_seconds: wall.as_secs_f64(),
-        cpu_seconds: stats.and_then(|stats| stats.cpu_usec).unwrap_or(init.cpu_usec) as f64 / 1e6,
+        cpu_seconds: stats
+            .and_then(|stats| stats.cpu_usec)
+            .unwrap_or(init.cpu_usec.max(seen.cpu_usec)) as f64
+            / 1e6,
         memory_peak: stats
             .and_then(|stats| stats.memory_peak)
             .or(Some(init.max_rss.max(seen.max_rss))),

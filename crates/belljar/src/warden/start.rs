@@ -194,7 +194,10 @@ fn settle(plan: &Plan, jar: &Jar, ids: Option<Ids>) -> Result<(), Error> {
 
 fn fault(plan: &Plan, step: &str) -> Result<(), Error> {
     match plan.fault(step) {
-        Some(errno) => Err(Error::setup(step, io::Error::from_raw_os_error(errno))),
+        Some(errno) => Err(Error::setup(
+            format!("set up {step}"),
+            io::Error::from_raw_os_error(errno),
+        )),
         None => Ok(()),
     }
 }

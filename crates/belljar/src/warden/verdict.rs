@@ -90,6 +90,12 @@ fn limit(
     signal: Option<i32>,
 ) -> Option<Limit> {
     let raised = |name: &str| error.is_some_and(|error| error.type_name.rsplit('.').next() == Some(name));
+    let no_thread = |error: &PythonError| error.message == "can't start new thread";
+    let processes = match stats {
+        Some(stats) if stats.pids_peak.is_some() => stats.pids_denied > 0,
+        // Nobody counts what an rlimit denies: the exception has to tell.
+        _ => errno == Some(EAGAIN) && raised("BlockingIOError") || error.is_some_and(no_thread),
+    };
     let full_disk = disk.full || errno == Some(ENOSPC) && !disk.no_inodes || errno == Some(EFBIG);
     [
         (
@@ -101,11 +107,7 @@ fn limit(
             seen.kill == Some(Kill::Cpu) || signal == Some(SIGXCPU) && plan.limits().cpu_seconds.is_some(),
             Limit::Cpu,
         ),
-        (
-            stats.is_some_and(|stats| stats.pids_denied > 0)
-                || errno == Some(EAGAIN) && raised("BlockingIOError"),
-            Limit::Processes,
-        ),
+        (processes, Limit::Processes),
         (disk.no_inodes || errno == Some(EMFILE), Limit::Files),
         (full_disk || signal == Some(SIGXFSZ), Limit::Disk),
         (seen.overflowed, Limit::Output),

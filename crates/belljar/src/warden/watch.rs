@@ -8,6 +8,7 @@ use belljar_linux::process;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 
+use super::cpu;
 use super::pump::Relay;
 use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
@@ -39,6 +40,8 @@ pub(super) struct Watched {
     /// How the guest's first process ended, as init saw it.
     pub status: Option<i32>,
     pub max_rss: u64,
+    /// Processor time just before the jar was ended, where nobody would know it afterwards.
+    pub cpu_usec: u64,
     /// Where the guest was when its time was up, as its runtime says.
     pub stuck: Option<String>,
     /// The guest's own last word.
@@ -109,6 +112,7 @@ pub(super) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer)
         seen: Watched {
             status: None,
             max_rss: 0,
+            cpu_usec: 0,
             stuck: None,
             frame: None,
             kill: None,
@@ -240,7 +244,7 @@ impl Watch<'_> {
     fn cpu_used_up(&self) -> bool {
         let counted = || self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
         self.cpu_limit
-            .is_some_and(|limit| counted().unwrap_or_else(|| super::cpu::tree(self.jar.init.pid())) >= limit)
+            .is_some_and(|limit| counted().unwrap_or_else(|| cpu::tree(self.jar.init.pid())) >= limit)
     }
 
     fn report(&mut self) -> Result<(), Error> {
@@ -361,6 +365,12 @@ impl Watch<'_> {
         if self.seen.kill == Some(Kill::Deadline) {
             self.ask_where();
         }
+        // A process that is killed along with its init is waited for by nobody, so its figures would be lost.
+        if self.seen.kill.is_some() {
+            let init = self.jar.init.pid();
+            self.seen.cpu_usec = cpu::tree(init);
+            self.seen.max_rss = self.seen.max_rss.max(cpu::largest(init));
+        }
         if self.jar.empty().is_err() {
             return;
         }
@@ -368,7 +378,7 @@ impl Watch<'_> {
             match report {
                 Report::Ended { status, max_rss } => {
                     self.seen.status = Some(status);
-                    self.seen.max_rss = max_rss;
+                    self.seen.max_rss = self.seen.max_rss.max(max_rss);
                 }
                 Report::Started { draft, .. } => drop(self.started(draft, false, fds)),
                 Report::Failed { step, errno } => {

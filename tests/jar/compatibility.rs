@@ -92,7 +92,7 @@ assert sys.getfilesystemencoding() == 'utf-8' and locale.getpreferredencoding() 
 a, b = socket.socketpair(); a.send(b'x'); assert b.recv(1) == b'x'
 e = select.epoll(); e.register(b); a.send(b'y'); assert e.poll(1)
 signal.signal(signal.SIGALRM, lambda *_: None); signal.setitimer(signal.ITIMER_REAL, 0.01); time.sleep(0.05)
-assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
+assert max(resource.getrlimit(resource.RLIMIT_CORE)) <= 1
 for z in (lzma, bz2, zlib): assert z.decompress(z.compress(b'x' * 1000)) == b'x' * 1000"),
 ];
 

@@ -39,6 +39,14 @@ print(made)";
         assert_eq!((raised.status, raised.limit), (Status::Raised, Some(Limit::Processes)), "{}", told(&raised));
     }
 
+    fn other_calls_that_would_block_are_no_limit(who) {
+        let outcome = run_with("import os\nr, w = os.pipe(); os.set_blocking(r, False); os.read(r, 1)", |_| {});
+        expect(&outcome, Status::Raised);
+        if who == Who::Root {
+            assert_eq!(outcome.limit, None, "{}", told(&outcome));
+        }
+    }
+
     fn exponential_fork_bomb_leaves_the_host_healthy(_who) {
         let since = Instant::now();
         let outcome = run_with("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", |policy| {
@@ -63,6 +71,8 @@ except RuntimeError as error:
         let outcome = run_with(source, few_pids);
         expect(&outcome, Status::Returned);
         assert_eq!(stdout(&outcome), "23 can't start new thread\n");
+        let raised = run_with("import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(30,), daemon=True).start()", few_pids);
+        assert_eq!((raised.status, raised.limit), (Status::Raised, Some(Limit::Processes)), "{}", told(&raised));
         if who == Who::Root {
             assert_eq!(outcome.limit, Some(Limit::Processes));
         }
@@ -115,6 +125,14 @@ while True:
             let late = outcome.usage.wall_seconds - 0.7;
             assert!((0.0..1.0).contains(&late), "{late} s late");
         }
+    }
+
+    fn usage_of_a_run_that_was_ended_is_known(_who) {
+        let source = "import os, time\nkeep = bytearray(100 << 20); keep[::4096] = bytes(len(keep) // 4096)\nif os.fork() == 0:\n    while True: pass\nwhile True: pass";
+        let outcome = run_with(source, |policy| policy.limits.timeout = Some(Duration::from_secs(4)));
+        expect(&outcome, Status::TimedOut);
+        assert!(outcome.usage.cpu_seconds > 0.2, "{:?}", outcome.usage);
+        assert!(outcome.usage.memory_peak.is_some_and(|peak| peak > 100 << 20), "{:?}", outcome.usage);
     }
 
     fn output_before_the_deadline_is_kept(_who) {

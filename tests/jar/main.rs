@@ -14,6 +14,7 @@ mod ends;
 mod failures;
 mod glass;
 mod harvest;
+mod hosts;
 mod leaks;
 mod limits;
 mod memory;

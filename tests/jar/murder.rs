@@ -119,6 +119,41 @@ both! {
         }
     }
 
+    fn caller_may_cancel_at_any_moment_and_twice(_who) {
+        for after in moments(12) {
+            let running = jar(|_| {}).spawn_job(code(FAMILY)).expect("a job");
+            std::thread::sleep(after);
+            running.kill();
+            running.kill();
+            let since = Instant::now();
+            match running.wait() {
+                Ok(outcome) => assert_eq!(outcome.status, Status::Cancelled, "after {after:?}: {}", told(&outcome)),
+                Err(error) => panic!("after {after:?}: {error}"),
+            }
+            assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+        }
+        // Too late: the outcome is what it was.
+        let running = jar(|_| {}).spawn_job(code("print('done')")).expect("a job");
+        std::thread::sleep(Duration::from_millis(1500));
+        running.kill();
+        let outcome = running.wait().expect("an outcome");
+        assert_eq!(outcome.status, Status::Returned, "{}", told(&outcome));
+    }
+
+    fn warden_that_was_stopped_for_a_while_goes_on(_who) {
+        let running = jar(|_| {}).spawn_job(code("import time\nfor i in range(30): print(i); time.sleep(0.02)")).expect("a job");
+        let warden = Pid::from_raw(i32::try_from(running.warden_pid()).expect("a pid")).expect("a pid");
+        for _ in 0..10 {
+            kill_process(warden, Signal::STOP).expect("to stop it");
+            std::thread::sleep(Duration::from_millis(30));
+            kill_process(warden, Signal::CONT).expect("to let it go on");
+            std::thread::sleep(Duration::from_millis(15));
+        }
+        let outcome = running.wait().expect("an outcome");
+        assert_eq!(outcome.status, Status::Returned, "{}", told(&outcome));
+        assert!(outcome.stdout.text().ends_with("28\n29\n"));
+    }
+
     fn stopped_guest_meets_its_deadline(_who) {
         let jar = jar(|policy| policy.limits.timeout = Some(Duration::from_secs(1)));
         let running = jar.spawn_job(code(FAMILY)).expect("a job");

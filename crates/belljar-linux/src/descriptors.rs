@@ -117,7 +117,8 @@ pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, V
             &mut control,
             RecvFlags::CMSG_CLOEXEC,
         ) {
-            Err(rustix::io::Errno::INTR) => {}
+            // A peer that ended with something unread resets once; what it had said comes after that.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
             done => break done?,
         }
     };

@@ -35,8 +35,8 @@ pub(crate) struct Room<'a> {
     pub warden: BorrowedFd<'a>,
     /// The guest's standard streams, unless it has a terminal.
     pub streams: [OwnedFd; 3],
-    /// Where a process writes `0` to be in the jar's cgroup.
-    pub groups: Vec<OwnedFd>,
+    /// Whether the warden sends descriptors of a cgroup to enter.
+    pub enters_group: bool,
     /// The guest's control socket.
     pub control: Option<OwnedFd>,
 }

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit as Pair};
 
 use super::Room;
-use super::init::Failure;
+use super::init::{Failure, enter};
 use super::report::{Report, send};
 use crate::job::Program;
 use crate::plan::{Namespace, RUNTIME, Rlimit, SCRIPT, Step};
@@ -78,8 +78,9 @@ impl Guest {
     }
 
     /// The root is there: let it seal itself.
-    pub(super) fn seal(&self, terminal: Option<&Terminal>) -> io::Result<()> {
-        let fds: Vec<BorrowedFd<'_>> = terminal.iter().map(|terminal| terminal.slave.as_fd()).collect();
+    pub(super) fn seal(&self, terminal: Option<&Terminal>, groups: &[OwnedFd]) -> io::Result<()> {
+        let slave = terminal.map(|terminal| terminal.slave.as_fd());
+        let fds: Vec<BorrowedFd<'_>> = slave.into_iter().chain(groups.iter().map(AsFd::as_fd)).collect();
         descriptors::send(self.gate.as_fd(), b"s", &fds).map(drop)
     }
 
@@ -100,11 +101,18 @@ fn live(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Op
         Err(error) => return (None, Some(failed("put the command together", &error))),
     };
     let filter = filter(room);
-    let slave = match descriptors::receive(gate.as_fd(), &mut [0; 1]) {
-        Ok((1, fds)) => fds.into_iter().next(),
+    let mut given = match descriptors::receive(gate.as_fd(), &mut [0; 1]) {
+        Ok((1, given)) => given,
         _ => return (None, None),
     };
-    let table: Vec<RawFd> = match &slave {
+    let groups = given.split_off(usize::from(room.job.terminal.is_some()).min(given.len()));
+    if let Err(error) = enter(room, &groups) {
+        return (None, Some(failed("enter the cgroup", &error)));
+    }
+    drop(groups);
+    // Its number belongs to nobody once the table is set; it must not be closed again.
+    let slave = std::mem::ManuallyDrop::new(given.pop());
+    let table: Vec<RawFd> = match &*slave {
         Some(slave) => vec![slave.as_raw_fd(); 3],
         None => room
             .streams

@@ -1,7 +1,7 @@
 //! PID 1 of a jar: builds the room, starts the guest, reaps, and reports how it ended.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use belljar_linux::{descriptors, inherit, privileges, process, seccomp, signals};
 
@@ -41,13 +41,6 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
     )?;
     // Before the group, which takes no process of a real-time rank.
     step("take on an ordinary rank", inherit::ordinary())?;
-    // Before anything else is made, so that all of it counts; and by itself, which spares the kernel a grace period.
-    for group in &room.groups {
-        step(
-            "enter the cgroup",
-            rustix::io::write(group, b"0").map(drop).map_err(io::Error::from),
-        )?;
-    }
     step("hear from the warden", hear(room.report.as_fd()))?;
     signals::unblock();
     signals::ignore_pipe();
@@ -74,9 +67,6 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
         "die with the warden",
         process::die_with_parent(room.report.as_fd()),
     )?;
-    if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup))) {
-        step("start a cgroup namespace", process::unshare_cgroup())?;
-    }
     step("make mounts private", belljar_linux::mount::make_private())?;
     if room.sources.is_empty() {
         room.sources = open_sources(room.plan, None)
@@ -108,7 +98,16 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
     if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Network))) {
         step("join the network namespace", guest.join_network())?;
     }
-    step("let the guest seal itself", guest.seal(terminal.as_ref()))?;
+    let groups = if room.enters_group {
+        step("hear of the cgroup", groups(room.report.as_fd()))?
+    } else {
+        Vec::new()
+    };
+    step("enter the cgroup", enter(room, &groups))?;
+    step(
+        "let the guest seal itself",
+        guest.seal(terminal.as_ref(), &groups),
+    )?;
     for operation in room.plan.steps() {
         let done = match operation {
             Step::Privileges => privileges::drop_all(),
@@ -161,6 +160,26 @@ fn serve(room: Room<'_>, guest: &guest::Guest) -> i32 {
 
 fn step<T>(what: &str, done: io::Result<T>) -> Result<T, Failure> {
     done.map_err(|error| (what.to_owned(), error))
+}
+
+/// The warden has made the cgroup meanwhile.
+fn groups(report: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
+    match descriptors::receive(report, &mut [0; 1])? {
+        (1, groups) => Ok(groups),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// Enters the jar's cgroup and, once there, a view of the tree that starts with it. A process that enters by itself
+/// spares the kernel a grace period.
+pub(super) fn enter(room: &Room<'_>, groups: &[OwnedFd]) -> io::Result<()> {
+    for group in groups {
+        rustix::io::write(group, b"0")?;
+    }
+    if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup))) {
+        process::unshare_cgroup()?;
+    }
+    Ok(())
 }
 
 fn hear(report: BorrowedFd<'_>) -> io::Result<()> {

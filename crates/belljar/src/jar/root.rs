@@ -56,10 +56,7 @@ impl Root {
                 mount::attach(overlay.as_fd(), target)
             }
             Step::Folder { path } => folder(path),
-            Step::Symlink { path, target } => {
-                parents(path)?;
-                symlink(target, path)
-            }
+            Step::Symlink { path, target } => place(path, || symlink(target, path)),
             Step::Text { path, content } => self.text(path, content.as_bytes()),
             Step::Proc => {
                 folder(Path::new("/proc"))?;
@@ -155,14 +152,12 @@ impl Root {
         if is_folder {
             folder(target)?;
         } else {
-            parents(target)?;
             file(target, b"", 0o444)?;
         }
         mount::attach(tree.as_fd(), target)
     }
 
     fn text(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        parents(path)?;
         file(path, content, 0o444)
     }
 
@@ -221,7 +216,6 @@ impl Root {
         folder(Path::new(HOME))?;
         for input in &room.job.files {
             let path = room.plan.current_dir().join(&input.path);
-            parents(&path)?;
             file(&path, &input.content, 0o644)?;
         }
         Ok(())
@@ -276,21 +270,37 @@ fn job_bytes(room: &Room<'_>) -> u64 {
     program as u64 * 2
 }
 
-fn folder(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
+/// Tries first and makes the folders above only if they are missing: most are there, and each look costs every start.
+fn place<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match make() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            path.parent().map_or(Ok(()), folder)?;
+            make()
+        }
+        done => done,
+    }
 }
 
-fn parents(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), folder)
+fn folder(path: &Path) -> io::Result<()> {
+    match place(path, || fs::DirBuilder::new().mode(0o755).create(path)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
+    }
 }
 
 fn file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)?;
-    io::Write::write_all(&mut file, content)
+    let mut file = place(path, || {
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(path)
+    })?;
+    if content.is_empty() {
+        Ok(())
+    } else {
+        io::Write::write_all(&mut file, content)
+    }
 }
 
 /// A folder of the jar, for the warden to read when the jar is empty.

@@ -1,10 +1,10 @@
 //! From a plan and a job to a running jar.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use belljar_linux::cgroup::{self, Group, Owner};
+use belljar_linux::cgroup::{self, Group, Hierarchy, Owner};
 use belljar_linux::process::{self, Child, Ended, Namespaces};
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, privileges};
@@ -108,7 +108,12 @@ impl Jar {
 
 /// Builds the jar and lets it go.
 pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> {
-    let group = make_group(plan)?;
+    // A group of version 2 takes a child that is born in it; one of version 1 is made while init builds the room.
+    let group = if has_group(plan, true) {
+        make_group(plan)?
+    } else {
+        None
+    };
     let ids = ids(plan)?;
     let sources = match ids {
         // Root's view of the host is needed for folders that only root can enter; a plain user's init opens them itself.
@@ -120,14 +125,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         }
         _ => Sources::new(),
     };
-    // Version 2 takes a child that is born in the group; in version 1 the child enters by itself.
     let born_in = group.as_ref().and_then(Group::clone_fd);
-    let groups = match &group {
-        Some(group) if born_in.is_none() => group
-            .procs_fds()
-            .map_err(|error| Error::setup("open the cgroup", io::Error::other(error)))?,
-        _ => Vec::new(),
-    };
     let (streams, guest_ends) = streams(plan, &mut job)?;
     let (report, init_report) = pair(SocketType::SEQPACKET)?;
     let (control, guest_control) = if job.is_python() {
@@ -149,7 +147,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         report: init_report,
         warden: report.as_fd(),
         streams: guest_ends,
-        groups,
+        enters_group: has_group(plan, false),
         control: guest_control,
     };
     fault(plan, "namespaces")?;
@@ -171,7 +169,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         wants_compiling: runtime.wants_compiling(),
         ended: None,
     };
-    match settle(plan, &jar, ids) {
+    match settle(plan, &mut jar, ids) {
         Ok(()) => Ok((jar, streams)),
         Err(error) => {
             jar.empty()?;
@@ -180,8 +178,8 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
     }
 }
 
-/// Gives init its ids and limits, then lets it go: until then it waits, so that nothing runs without them.
-fn settle(plan: &Plan, jar: &Jar, ids: Option<Ids>) -> Result<(), Error> {
+/// Gives init its ids, lets it go, and gives it its limits: it waits for both, so that no guest runs without them.
+fn settle(plan: &Plan, jar: &mut Jar, ids: Option<Ids>) -> Result<(), Error> {
     if let Some(ids) = ids {
         fault(plan, "ids")?;
         userns::write_maps(jar.init.pid(), ids.host)
@@ -189,7 +187,22 @@ fn settle(plan: &Plan, jar: &Jar, ids: Option<Ids>) -> Result<(), Error> {
     }
     descriptors::send(jar.report.as_fd(), b"g", &[])
         .map_err(|error| Error::setup("let the jar go", error))?;
+    if has_group(plan, false) {
+        jar.group = make_group(plan)?;
+        let fds = jar.group.as_ref().map_or(Ok(Vec::new()), Group::procs_fds);
+        let fds = fds.map_err(|error| Error::setup("open the cgroup", io::Error::other(error)))?;
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+        // Init may have failed meanwhile; then it has said so, and that is what counts.
+        let _ = descriptors::send(jar.report.as_fd(), b"c", &fds);
+    }
     Ok(())
+}
+
+/// Whether the plan has a cgroup, of version 2 or of version 1.
+fn has_group(plan: &Plan, v2: bool) -> bool {
+    plan.steps().iter().any(|step| {
+        matches!(step, Step::Cgroup { hierarchy, .. } if v2 == matches!(hierarchy, Hierarchy::V2 { .. }))
+    })
 }
 
 fn fault(plan: &Plan, step: &str) -> Result<(), Error> {

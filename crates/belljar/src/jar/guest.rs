@@ -93,8 +93,11 @@ impl Guest {
 /// The life of the guest's process up to its program; comes back only with a failure, and with the socket to report it
 /// on once the descriptors have moved. No failure to report means that init is gone.
 fn live(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Option<Report>) {
-    if let Err(error) = make_network(room, gate, proc) {
-        return (None, Some(failed("make a network namespace", &error)));
+    match make_network(room, gate, proc) {
+        Ok(()) => {}
+        // Init has failed at a step of its own and let go of the gate: that is what the warden must hear.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return (None, None),
+        Err(error) => return (None, Some(failed("make a network namespace", &error))),
     }
     let command = match Command::new(room) {
         Ok(command) => command,

@@ -98,7 +98,8 @@ pub fn page(figures: &Figures) -> String {
 fn busy(machine: &super::machine::Machine) -> &'static str {
     match machine.load.parse::<f64>() {
         Ok(load) if load > 0.5 => {
-            "\n**The machine was not idle**, so milliseconds are too high and the slow ends mean little; the ratios are what to look at."
+            "\n**It was busy with other work.** Whoever starts more processes then waits for a processor more often, so that the ratios come out\n\
+             too high and the slow ends mean little; `make bench` on an idle machine writes this page again."
         }
         _ => "",
     }

@@ -10,6 +10,7 @@ use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, privileges};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
+use rustix::process::{Gid, Uid};
 
 use super::pump::Input;
 use super::stream::Stream;
@@ -127,6 +128,14 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
     };
     let born_in = group.as_ref().and_then(Group::clone_fd);
     let (streams, guest_ends) = streams(plan, &mut job)?;
+    if let Some(map) = ids.filter(|map| map.own) {
+        // Programs open their streams anew through /dev/stdout; a pipe of root's would refuse them.
+        let owner = (Uid::from_raw(map.host.host_uid), Gid::from_raw(map.host.host_gid));
+        for end in &guest_ends {
+            rustix::fs::fchown(end, Some(owner.0), Some(owner.1))
+                .map_err(|error| Error::setup("give the guest its streams", error))?;
+        }
+    }
     let (report, init_report) = pair(SocketType::SEQPACKET)?;
     let (control, guest_control) = if job.is_python() {
         let (ours, guests) = pair(SocketType::STREAM)?;

@@ -1,4 +1,5 @@
-//! Cold starts, side by side: every contender runs once in each round, so that a drift of the machine hits all alike.
+//! Cold starts, side by side: every contender runs once in each round, so that a drift of the machine hits all alike, and in
+//! an order of its own each round, because whoever always runs after the same neighbour is measured with its leftovers.
 
 mod chart;
 mod contender;
@@ -66,7 +67,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         })
         .collect();
     for round in 0..args.rounds {
-        for row in &mut rows {
+        for place in order(rows.len(), round as u64) {
+            let row = &mut rows[place];
             let Ok(sample) = &mut row.result else { continue };
             let time = row.contender.once(round);
             sample.add(time.with_context(|| format!("{} failed in round {round}", row.contender.label()))?);
@@ -96,4 +98,42 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         write("bench.svg", chart::svg(&figures))?;
     }
     Ok(())
+}
+
+/// A shuffle that is different in each round and the same in each run.
+fn order(count: usize, round: u64) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    let mut state = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d;
+    for last in (1..count).rev() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        places.swap(last, (state % (last as u64 + 1)) as usize);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+
+    #[test]
+    fn everyone_runs_once_a_round_and_after_everyone_else() {
+        let mut after = [[0; 7]; 7];
+        for round in 0..700 {
+            let places = order(7, round);
+            let mut sorted = places.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4, 5, 6]);
+            for pair in places.windows(2) {
+                after[pair[0]][pair[1]] += 1;
+            }
+        }
+        // 100 each if it were perfect.
+        for (first, row) in after.iter().enumerate() {
+            for (second, count) in row.iter().enumerate().filter(|(second, _)| *second != first) {
+                assert!((60..140).contains(count), "{second} after {first}: {count}");
+            }
+        }
+    }
 }

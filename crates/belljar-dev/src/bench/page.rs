@@ -66,7 +66,7 @@ pub fn page(figures: &Figures) -> String {
     format!(
         "# Figures\n\n\
          Written by `make bench`. Every contender runs `{} -c 'print(1)'` with the variables that a guest has, {} times, in\n\
-         turns: one run of each in every round, so that whatever else the machine does hits all alike. A time is from the start of the\n\
+         turns: one run of each in every round, in an order that changes from round to round. A time is from the start of the\n\
          process to its end, by a small harness of our own. Ratios travel between machines, milliseconds do not.\n\n\
          Machine: {} processors, Linux {}, load average {} when the run began.{}\n\n\
          ![Median cold start of each contender](bench.svg)\n\n\
@@ -89,18 +89,27 @@ pub fn page(figures: &Figures) -> String {
         machine.processors,
         machine.kernel,
         machine.load,
-        busy(machine),
+        busy(figures),
         table(figures),
     )
 }
 
 /// A word of caution when the machine had other things to do.
-fn busy(machine: &super::machine::Machine) -> &'static str {
-    match machine.load.parse::<f64>() {
-        Ok(load) if load > 0.5 => {
-            "\n**It was busy with other work.** Whoever starts more processes then waits for a processor more often, so that the ratios come out\n\
-             too high and the slow ends mean little; `make bench` on an idle machine writes this page again."
-        }
-        _ => "",
+fn busy(figures: &Figures) -> String {
+    let load = figures.machine.load.parse::<f64>().unwrap_or(0.0);
+    if load <= 0.5 {
+        return String::new();
     }
+    let bare = |user| median_of(figures, "bare interpreter", user);
+    let spread = match (bare(User::Root), bare(User::Plain)) {
+        (Some(root), Some(plain)) => format!(
+            " The two bare rows run the same program and differ by {:.2}×: no ratio here is better known than that.",
+            root.max(plain) / root.min(plain)
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "\n\n**The machine was busy with other work, so these figures settle nothing.**{spread}\n\
+         `make bench` on an idle machine writes this page again."
+    )
 }

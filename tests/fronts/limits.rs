@@ -50,6 +50,20 @@ fn memory() {
 }
 
 #[test]
+fn output_that_is_cut_is_not_glued_to_the_line_that_says_so() {
+    let write = "import sys; sys.stderr.write('x' * 1000)";
+    each(&["run", "--output", "100", "-c", write], |ran| {
+        let cut = "x\nbelljar: 900 bytes of stderr dropped, limit 100 B (--output)\n";
+        assert_eq!(ran.code, 0);
+        assert!(ran.stderr.ends_with(cut), "{}", ran.stderr);
+    });
+    let write = "import sys; sys.stderr.write('x' * 999 + '\\n')";
+    each(&["run", "--output", "100", "-c", write], |ran| {
+        assert!(!ran.stderr.contains("\n\n"), "no empty line: {}", ran.stderr);
+    });
+}
+
+#[test]
 fn output() {
     each(
         &["run", "--output", "1000", "-c", "print('x' * 100_000)"],

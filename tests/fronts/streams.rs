@@ -51,6 +51,33 @@ fn output_is_live() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        for args in [
+            &["run", "-c", "print(1)"][..],
+            &["exec", "--", "echo", "1"],
+            &["run", "--json", "-c", "1"],
+        ] {
+            let full = std::fs::File::options().write(true).open("/dev/full");
+            let ran = place
+                .command(args)
+                .stdin(Stdio::null())
+                .stdout(full.expect("a full device"))
+                .output()
+                .expect("belljar starts");
+            let told = String::from_utf8_lossy(&ran.stderr).to_lowercase();
+            assert_eq!(ran.status.code(), Some(125), "{args:?} as {who:?}: {told}");
+            assert!(
+                told.contains("no space left on device"),
+                "{args:?} as {who:?}: {told}"
+            );
+            assert_eq!(told.lines().count(), 1, "{args:?} as {who:?}: {told}");
+        }
+    }
+}
+
+#[test]
 fn closed_streams_confuse_nothing() {
     for who in everyone() {
         let place = Place::new(*who);

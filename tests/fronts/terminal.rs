@@ -133,7 +133,19 @@ fn a_shell_that_is_ended_leaves_the_terminal_as_it_was() {
         kill_process(Pid::from_child(&child), Signal::TERM).expect("a signal");
         assert_eq!(exit_code(child), Some(130), "as {who:?}");
         assert!(terminal.is_as_before(), "as {who:?}");
+        // Told on the terminal as it was: on a raw one the next line would start in mid-air.
+        terminal.wait_for("cancelled\r\n");
     }
+}
+
+#[test]
+fn a_shell_warns_before_it_takes_the_terminal() {
+    let (place, mut terminal) = (Place::new(everyone()[0]), Terminal::new());
+    let child = terminal.start(&place, &["shell", "--network", "host"]);
+    terminal.wait_for("(--network host)\r\n");
+    terminal.wait_for(">>> ");
+    terminal.type_in("exit()\r");
+    assert_eq!(exit_code(child), Some(0));
 }
 
 #[test]

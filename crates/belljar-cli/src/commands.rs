@@ -20,6 +20,17 @@ use crate::values::{absolute, plain};
 
 /// Carries a job out and tells how it ended; the exit code.
 fn carry_out(policy: &Policy, job: Job, printer: Printer) -> Result<i32, Failure> {
+    carry_out_in(policy, job, printer, || Ok(()))
+}
+
+/// As [`carry_out`], with the caller's terminal prepared only while the guest has it: on one that is raw, lines of
+/// belljar's own would start where the last one ended.
+fn carry_out_in<T>(
+    policy: &Policy,
+    job: Job,
+    printer: Printer,
+    prepare: impl FnOnce() -> Result<T, Failure>,
+) -> Result<i32, Failure> {
     let collect = job.collect.clone();
     if collect.is_some() && policy.workdir.is_some() {
         return Err(Failure::with_hint(
@@ -34,21 +45,24 @@ fn carry_out(policy: &Policy, job: Job, printer: Printer) -> Result<i32, Failure
         );
     }
     let plan = engine::plan(policy)?;
-    let outcome = engine::run(&plan, job)?;
+    let prepared = prepare()?;
+    let ended = engine::run(&plan, job);
+    drop(prepared);
+    let outcome = ended?;
     let kept = match (&collect, &policy.workdir) {
         (Some(folder), _) => Kept::Collected(folder),
         (None, Some(workdir)) if workdir.mode == WorkdirMode::Draft => Kept::Drafted,
         (None, Some(workdir)) if workdir.mode == WorkdirMode::Apply => Kept::Applied(&workdir.source),
         _ => Kept::Nothing,
     };
-    printer.outcome(&outcome, &policy.limits, kept);
+    printer.outcome(&outcome, &policy.limits, kept)?;
     Ok(exit::code(&outcome))
 }
 
 /// The folder that gets what a run leaves. Looked at before the run: afterwards it would be too late to name another.
 fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure> {
     let Some(typed) = typed else { return Ok(None) };
-    let folder = absolute(typed).map_err(|cause| Failure::new(format!("--collect {cause}")))?;
+    let folder = absolute(typed).map_err(|cause| Failure::new(format!("--collect: {cause}")))?;
     let wrong = |problem: &str| {
         let message = format!("--collect {}: {problem}", folder.display());
         Err(Failure::with_hint(message, "name a new or empty folder"))

@@ -4,15 +4,17 @@
 mod escape;
 mod summary;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use belljar::Outcome;
+use belljar::outcome::Captured;
 use belljar::policy::Limits;
 use serde::Serialize;
 
 use crate::args::Printing;
 use crate::failure::Failure;
+use crate::values::plain;
 
 pub use escape::escape;
 pub use summary::Kept;
@@ -113,23 +115,43 @@ impl Printer {
     }
 
     /// What a run ended with.
-    pub fn outcome(self, outcome: &Outcome, limits: &Limits, kept: Kept<'_>) {
+    pub fn outcome(self, outcome: &Outcome, limits: &Limits, kept: Kept<'_>) -> Result<(), Failure> {
         if self.json {
-            return self.json(&outcome.json());
+            return self.object(&outcome.json());
         }
         if self.quiet {
-            return;
+            return Ok(());
         }
-        for (weight, word, text) in summary::lines(outcome, limits, kept) {
+        let lines = summary::lines(outcome, limits, kept);
+        if !lines.is_empty() && was_cut_within_a_line(outcome) {
+            let _ = anstream::stderr().lock().write_all(b"\n");
+        }
+        for (weight, word, text) in lines {
             line(weight, word, &text);
+        }
+        Ok(())
+    }
+
+    /// One JSON object on stdout; a failure is told on stderr.
+    pub fn json(self, value: &impl Serialize) {
+        if let Err(failure) = self.object(value) {
+            line(Weight::Error, "belljar:", &failure.to_string());
         }
     }
 
-    /// One JSON object on stdout.
-    pub fn json(self, value: &impl Serialize) {
-        match serde_json::to_string_pretty(value) {
-            Ok(text) => self.text(&format!("{text}\n")),
-            Err(error) => line(Weight::Error, "belljar:", &format!("cannot write JSON: {error}")),
+    fn object(self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+        let mut out = anstream::stdout().lock();
+        match out
+            .write_all(format!("{text}\n").as_bytes())
+            .and_then(|()| out.flush())
+        {
+            // A reader that has gone away is not an error.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::new(format!("cannot write to stdout: {}", plain(&error))))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -151,6 +173,12 @@ impl Printer {
         let style = weight.style();
         self.text(&format!("{style}{mark}{style:#} {name}: {}\n", escape(detail)));
     }
+}
+
+/// Whether output that was too long ends in the middle of a line of the screen, so that ours would be glued to it.
+fn was_cut_within_a_line(outcome: &Outcome) -> bool {
+    let open = |captured: &Captured| captured.tail.last().is_some_and(|last| *last != b'\n');
+    open(&outcome.stderr) || open(&outcome.stdout) && std::io::stdout().is_terminal()
 }
 
 /// Help and version go to stdout as clap lays them out; a mistake becomes one line.

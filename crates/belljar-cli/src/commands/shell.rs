@@ -3,7 +3,7 @@
 use belljar::Job;
 use belljar::job::{Program, Sink, Terminal};
 
-use super::{carry_out, collect};
+use super::{carry_out_in, collect};
 use crate::args::ShellArgs;
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -23,6 +23,5 @@ pub fn shell(args: ShellArgs, printer: Printer) -> Result<i32, Failure> {
     let raw = streams::duplicate(std::os::fd::AsFd::as_fd(&tty))?;
     job.terminal = Some(Terminal { tty, kind });
     job.collect = collect(args.collecting.collect)?;
-    let _restored_at_the_end = Raw::enter(raw)?;
-    carry_out(&policy, job, printer)
+    carry_out_in(&policy, job, printer, || Raw::enter(raw))
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::job::Sink;
@@ -28,6 +29,8 @@ pub(super) struct Stream {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
+    /// Why the sink took no more, when that was not its reader's choice.
+    failed: Option<Errno>,
 }
 
 impl Stream {
@@ -50,6 +53,7 @@ impl Stream {
             head: Vec::new(),
             tail: VecDeque::new(),
             dropped: 0,
+            failed: None,
         })
     }
 
@@ -77,7 +81,7 @@ impl Stream {
         match rustix::io::read(source, &mut *buffer) {
             Ok(0) => self.source = None,
             Ok(length) => self.take(&buffer[..length]),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.source = None,
         }
     }
@@ -109,8 +113,12 @@ impl Stream {
         };
         match rustix::io::write(sink, &self.pending[..self.pending.len().min(PIECE)]) {
             Ok(length) => drop(self.pending.drain(..length)),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-            Err(_) => {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => {
+                // A terminal that was closed answers EIO; a full disk is a loss that the caller must hear of.
+                if !matches!(error, Errno::PIPE | Errno::IO) {
+                    self.failed = Some(error);
+                }
                 // The reader is gone: the guest shall learn it as it would outside, by SIGPIPE.
                 self.sink = None;
                 self.pending.clear();
@@ -170,6 +178,11 @@ impl Stream {
             tail: self.tail.into_iter().collect(),
             dropped: self.dropped,
         }
+    }
+
+    /// Why output was lost on its way to the caller.
+    pub(super) fn failed(&self) -> Option<Errno> {
+        self.failed
     }
 
     /// Whether bytes were dropped.

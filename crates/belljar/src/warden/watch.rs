@@ -440,6 +440,15 @@ impl Watch<'_> {
             });
         }
         let Streams { stdout, stderr, .. } = self.streams;
+        // Checked before a draft is applied: a run whose output is lost did not end well.
+        for (name, stream) in [("stdout", &stdout), ("stderr", &stderr)] {
+            if let Some(error) = stream.failed() {
+                return Err(Error::setup(
+                    format!("write what the guest printed to {name}"),
+                    error,
+                ));
+            }
+        }
         self.seen.overflowed = Stream::overflowed(&stdout) || Stream::overflowed(&stderr);
         self.seen.stdout = stdout.finish();
         self.seen.stderr = stderr.finish();

@@ -100,6 +100,21 @@ fn what_is_left_is_collected() {
 }
 
 #[test]
+fn what_is_left_out_does_not_count_as_collected() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        let make = "import os; open('a', 'w').close(); os.symlink('a', 'link'); os.mkfifo('pipe')";
+        let ran = place.run(&["run", "--collect", "out", "-c", make]);
+        assert_eq!(ran.code, 0, "as {who:?}: {}", ran.stderr);
+        assert_eq!(
+            place.plain(&ran.stderr),
+            "belljar: 1 path collected in [folder]/out\n  + a\n\
+             belljar: left out link: symbolic link to a\nbelljar: left out pipe: named pipe\n"
+        );
+    }
+}
+
+#[test]
 fn mounts_are_read_only_unless_told() {
     for who in everyone() {
         let place = Place::new(*who);

@@ -107,13 +107,17 @@ fn survived(limit: Limit, limits: &Limits) -> Option<String> {
 
 fn changes(outcome: &Outcome, kept: Kept<'_>, lines: &mut Vec<Line>) {
     let changes = &outcome.changes;
+    let copied = changes.applied || matches!(kept, Kept::Collected(_));
     let marked: Vec<String> = [
         ("+", &changes.created),
         ("~", &changes.modified),
         ("-", &changes.deleted),
     ]
     .into_iter()
-    .flat_map(|(mark, names)| names.iter().map(move |name| format!("{mark} {name}")))
+    .flat_map(|(mark, names)| names.iter().map(move |name| (mark, name)))
+    // What was left out is told as that, below: it is not in the folder.
+    .filter(|(_, name)| !(copied && changes.skipped.contains_key(*name)))
+    .map(|(mark, name)| format!("{mark} {name}"))
     .collect();
     let more = if changes.truncated { " or more" } else { "" };
     let count = |thing: &str| {

@@ -23,6 +23,18 @@ fn help_of_each_command() {
 }
 
 #[test]
+fn help_is_also_a_word() {
+    let place = place();
+    assert_eq!(place.run(&["help"]).stdout, place.run(&["--help"]).stdout);
+    let asked = place.run(&["help", "run"]);
+    assert_eq!(
+        (asked.code, asked.stdout),
+        (0, place.run(&["run", "--help"]).stdout)
+    );
+    assert_eq!(place.run(&["help", "rnu"]).code, 125);
+}
+
+#[test]
 fn version() {
     let version = place().run(&["--version"]);
     assert_eq!(version.code, 0);
@@ -79,10 +91,17 @@ fn man_pages() {
         "{page}"
     );
     let page = place.run(&["man", "run"]).stdout;
+    assert!(page.contains(r"\-\-memory"), "{page}");
+    let sections = page.split_once(".SH \"EXAMPLES\"\n.nf\n").expect("examples").1;
+    let (examples, status) = sections
+        .split_once("\n.fi\n.SH \"EXIT STATUS\"\n")
+        .expect("exit codes");
     assert!(
-        page.contains(r"\-\-memory") && page.contains("Examples:"),
-        "{page}"
+        examples.contains("\n  belljar run \\-\\-timeout 5s \\-\\-memory 256M script.py\n"),
+        "one line each: {examples}"
     );
+    assert!(status.contains("124 timed out"), "{status}");
+    assert!(!page.contains("EXTRA"), "{page}");
 }
 
 #[test]

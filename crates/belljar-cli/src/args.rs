@@ -4,6 +4,8 @@ mod examples;
 mod flags;
 mod program;
 
+use std::ffi::OsString;
+
 use clap::{Args, Command, FromArgMatches};
 use clap_complete::Shell;
 
@@ -137,9 +139,19 @@ fn command<A: Args>(name: &'static str, about: &'static str, examples: &'static 
         .defer(A::augment_args)
 }
 
+/// `belljar help run` is another way to write `belljar run --help`; a command of its own would be in every list.
+fn words(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.truncate(2);
+        words.push("--help".into());
+    }
+    words
+}
+
 /// Reads what was typed.
 pub fn read() -> Result<Typed, clap::Error> {
-    let mut matches = definition().try_get_matches()?;
+    let mut matches = definition().try_get_matches_from(words(std::env::args_os().collect()))?;
     let (name, mut found) = matches.remove_subcommand().expect("a command is required");
     let found = &mut found;
     Ok(match name.as_str() {

@@ -1,6 +1,6 @@
 //! Mistakes: one line that says what, which thing, and the next step; always exit code 125.
 
-use crate::harness::{Place, Ran, everyone};
+use crate::harness::{Place, Ran, everyone, finish};
 
 /// What a mistake prints, for each user alike.
 fn mistake(prepare: impl Fn(&Place), args: &[&str]) -> String {
@@ -54,6 +54,9 @@ fn nothing_to_run() {
     let mut told = String::new();
     told.push_str(&mistake(nothing, &["run"]));
     told.push_str(&mistake(nothing, &["exec"]));
+    told.push_str(&mistake(nothing, &["exec", ""]));
+    told.push_str(&mistake(nothing, &["exec", "nope"]));
+    told.push_str(&mistake(nothing, &["run", ""]));
     told.push_str(&mistake(nothing, &["run", "nope.py"]));
     told.push_str(&mistake(nothing, &["run", "--with", "numpy", "-c", "1"]));
     insta::assert_snapshot!("mistake_nothing_to_run", told);
@@ -83,7 +86,9 @@ fn interpreters_that_are_none() {
     );
     assert!(missing.ends_with("; name one with --python PATH\n"), "{missing}");
     told.push_str(&mistake(nothing, &["run", "--python", "./nope", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--python", "/bin/ls", "-c", "1"]));
     told.push_str(&mistake(nothing, &["run", "--venv", ".", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--venv", "nope", "-c", "1"]));
     insta::assert_snapshot!("mistake_interpreters_that_are_none", told);
 }
 
@@ -92,6 +97,8 @@ fn folders_that_cannot_be() {
     let mut told = String::new();
     told.push_str(&mistake(nothing, &["run", "--mount", "nope:/data", "-c", "1"]));
     told.push_str(&mistake(nothing, &["run", "--mount", "..:data", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--mount", ".:/data:rx", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--collect", "", "-c", "1"]));
     told.push_str(&mistake(nothing, &["run", "--draft", "-c", "1"]));
     told.push_str(&mistake(
         nothing,
@@ -119,6 +126,39 @@ fn policy_files() {
         &["run", "--policy", "policy.toml", "--profile", "nope", "-c", "1"],
     ));
     insta::assert_snapshot!("mistake_policy_files", told);
+}
+
+#[test]
+fn the_current_folder_is_gone() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        for args in [
+            &["run", "script.py"][..],
+            &["run", "--workdir", ".", "-c", "1"],
+            &["run", "--collect", "out", "-c", "1"],
+        ] {
+            place.write("gone/file", "");
+            let gone = place.path().join("gone");
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", "rm -r \"$0\"; exec \"$@\""]).arg(&gone);
+            command.arg(place.command(&[]).get_program()).args(args);
+            command
+                .current_dir(&gone)
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin");
+            place.become_user(&mut command);
+            let Ran { code, stderr, .. } = finish(&mut command, "");
+            assert_eq!(
+                (code, stderr.lines().count()),
+                (125, 1),
+                "{args:?} as {who:?}: {stderr}"
+            );
+            assert!(
+                stderr.contains("the current folder is gone; cd to one that is there"),
+                "{args:?} as {who:?}: {stderr}"
+            );
+        }
+    }
 }
 
 #[test]

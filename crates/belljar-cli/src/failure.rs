@@ -95,6 +95,12 @@ impl From<belljar::Error> for Failure {
                 message: without_number(&format!("cannot {step}: {source}")),
                 hint,
             },
+            belljar::Error::Program { program, source } => Self {
+                message: without_number(&format!("cannot run {program} in the jar: {source}")),
+                hint: (source.kind() == std::io::ErrorKind::NotFound).then(|| {
+                    "`belljar exec -- ls /usr/bin` shows what is there; --mount shows more".to_owned()
+                }),
+            },
             other => split(&other.to_string()),
         }
     }

@@ -42,6 +42,12 @@ pub fn program(source: Source, policy: &Policy) -> Result<Program, Failure> {
 
 fn script(typed: &Path, policy: &Policy) -> Result<Program, Failure> {
     let cannot = |cause: String| Failure::new(format!("cannot read script {}: {cause}", typed.display()));
+    if typed.as_os_str().is_empty() {
+        return Err(Failure::with_hint(
+            "the name of the script is empty",
+            "name a script, or give -c CODE, -m MODULE or - for stdin",
+        ));
+    }
     let path = absolute(typed).map_err(cannot)?;
     let meta = path.metadata().map_err(|error| missing(typed, &error))?;
     let visible = in_jar(&path, policy);

@@ -68,14 +68,24 @@ pub fn workdir(text: &str) -> Result<Workdir, String> {
 }
 
 fn here() -> Result<PathBuf, String> {
-    std::env::current_dir().map_err(|error| format!("cannot tell the current folder: {}", plain(&error)))
+    std::env::current_dir().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "the current folder is gone; cd to one that is there".to_owned(),
+        _ => format!("cannot tell the current folder: {}", plain(&error)),
+    })
 }
 
 /// A path from the current folder, without `.` and `..`.
 pub fn absolute(path: impl AsRef<Path>) -> Result<PathBuf, String> {
     let path = path.as_ref();
+    if path.as_os_str().is_empty() {
+        return Err("the path is empty".to_owned());
+    }
     let tell = |error: std::io::Error| format!("{}: {}", path.display(), plain(&error));
-    let joined = std::path::absolute(path).map_err(tell)?;
+    let joined = if path.is_absolute() {
+        path.to_path_buf()
+    } else {
+        here()?.join(path)
+    };
     // `..` means the parent of what a link leads to, so the system itself has to follow it.
     if joined
         .components()

@@ -124,6 +124,9 @@ pub enum InterpreterError {
     /// A program that starts some other Python.
     #[error("{} is a shim that starts some other Python; name the real interpreter with --python PATH", .0.display())]
     Shim(PathBuf),
+    /// A program that does not call itself Python.
+    #[error("{} is not a Python: neither it nor what it leads to is called python; name a CPython with --python PATH", .0.display())]
+    NotPython(PathBuf),
     /// A program without a standard library near it.
     #[error("{} has no standard library (lib/python3.X/os.py) above it; name an installed CPython with --python PATH", .0.display())]
     NoStdlib(PathBuf),
@@ -146,6 +149,14 @@ pub enum InterpreterError {
     /// A path that holds no virtualenv.
     #[error("{} is not a virtualenv: it has no pyvenv.cfg; make one with `python3 -m venv DIR`", .0.display())]
     NotVenv(PathBuf),
+    /// A virtualenv that does not exist or cannot be read.
+    #[error("virtualenv {} cannot be used: {cause}; make one with `python3 -m venv DIR`", path.display())]
+    UnreadableVenv {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What the system says.
+        cause: std::io::Error,
+    },
     /// A virtualenv without a usable interpreter in its bin folder.
     #[error("virtualenv {venv} is broken: {cause}; make it again with `python3 -m venv --clear {venv}`")]
     BrokenVenv {

@@ -12,7 +12,7 @@ use crate::{settings, streams};
 /// Runs a program in a jar; the exit code.
 pub fn exec(args: Exec, printer: Printer) -> Result<i32, Failure> {
     let mut words = args.command.into_iter();
-    let Some(program) = words.next() else {
+    let Some(program) = words.next().filter(|word| !word.is_empty()) else {
         return Err(Failure::with_hint(
             "nothing to run",
             "name a program after `belljar exec --`",

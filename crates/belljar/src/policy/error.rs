@@ -145,6 +145,9 @@ pub enum PathProblem {
     /// Two things at one place.
     #[error("is the target of two mounts; give one of them another target")]
     Twice,
+    /// A last part that is no path and no access.
+    #[error("ends in something that is neither a path nor `ro` or `rw`; write SRC:DST:ro or SRC:DST:rw")]
+    Access,
     /// More parts than a mount has.
     #[error(
         "has too many `:` in it; write it as a table {{ source = \"…\", target = \"…\", access = \"ro\" }}"

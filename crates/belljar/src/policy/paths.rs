@@ -54,6 +54,10 @@ impl Mount {
         let (paths, access) = match text.rsplit_once(':') {
             Some((paths, "ro")) => (paths, Access::ReadOnly),
             Some((paths, "rw")) => (paths, Access::ReadWrite),
+            // A path here would be absolute, so this is a misspelt access.
+            Some((paths, last)) if paths.contains(':') && !last.starts_with('/') => {
+                return Err(wrong("mount", Path::new(text), PathProblem::Access));
+            }
             _ => (text, Access::ReadOnly),
         };
         let (source, target) = pair("mount", paths)?;
@@ -279,6 +283,7 @@ mod tests {
         assert_eq!(mount(""), Some(PathProblem::Name));
         assert_eq!(mount("/a\u{1b}b"), Some(PathProblem::Name));
         assert_eq!(mount("/a:/b:/c"), Some(PathProblem::Colons));
+        assert_eq!(mount("/a:/b:rx"), Some(PathProblem::Access));
         for source in ["/", "/proc", "/sys/kernel", "/dev", "/proc/self/root"] {
             assert_eq!(
                 mount(&format!("{source}:/data")),

@@ -64,6 +64,14 @@ pub(super) fn install(path: &Path, links: &mut Vec<Link>) -> Result<Install, Int
     File::open(&executable)
         .and_then(|mut file| file.read_exact(&mut magic))
         .map_err(unreadable)?;
+    // Neither was asked for by a name of Python, nor is one.
+    let named = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    if !named.starts_with("python") && !name.starts_with("python") {
+        return Err(InterpreterError::NotPython(path.to_path_buf()));
+    }
     // A script, or a manager's own program under the name of Python: it would choose by the current folder.
     if magic != *b"\x7fELF" || !name.starts_with("python") {
         return Err(InterpreterError::Shim(path.to_path_buf()));

@@ -264,7 +264,7 @@ fn bad_requests_are_one_clear_line_each() {
         (
             None,
             Some("nowhere"),
-            "interpreter @/nowhere cannot be used: No such file or directory (os error 2)",
+            "virtualenv @/nowhere cannot be used: No such file or directory (os error 2); make one with `python3 -m venv DIR`",
         ),
     ];
     for (request, venv, message) in expected {

@@ -56,7 +56,7 @@ pub(super) fn around(executable: &Path) -> Option<&Path> {
 /// Opens a virtualenv with the interpreter below it.
 pub(super) fn open(path: &Path) -> Result<Interpreter, InterpreterError> {
     let mut links = Vec::new();
-    let venv = walk(path, &mut links).map_err(|cause| InterpreterError::Unreadable {
+    let venv = walk(path, &mut links).map_err(|cause| InterpreterError::UnreadableVenv {
         path: path.to_path_buf(),
         cause,
     })?;
@@ -71,7 +71,7 @@ pub(super) fn open(path: &Path) -> Result<Interpreter, InterpreterError> {
             .read_to_string(&mut text)
             .map_err(|cause| broken(format!("pyvenv.cfg: {cause}")))?,
         Err(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Err(InterpreterError::Unreadable {
+            return Err(InterpreterError::UnreadableVenv {
                 path: path.to_path_buf(),
                 cause,
             });

@@ -59,12 +59,18 @@ fn limit(error: &PythonError, context: &HintContext) -> Option<String> {
         ));
     }
     match error.errno? {
-        ENOSPC => Some(format!("the disk of the jar is {}; write less, or raise it with --disk", bytes(context.disk))),
+        ENOSPC => Some(format!(
+            "the disk of the jar is {}; write less, or raise it with --disk",
+            bytes(context.disk)
+        )),
         EMFILE => Some(format!(
             "the limit is {} open files; close files when done, best with a `with` block",
             context.open_files
         )),
-        EFBIG => Some("the file grew past the limit on the size of one file; write less, or raise file_size in the policy".into()),
+        EFBIG => Some(
+            "the file grew past the limit on the size of one file; write less, or raise it with --file-size"
+                .into(),
+        ),
         _ => None,
     }
 }

@@ -5,6 +5,7 @@
 
 mod elf;
 mod libraries;
+mod look;
 mod prefix;
 mod search;
 mod shim;
@@ -130,6 +131,16 @@ pub enum InterpreterError {
     /// A program without a standard library near it.
     #[error("{} has no standard library (lib/python3.X/os.py) above it; name an installed CPython with --python PATH", .0.display())]
     NoStdlib(PathBuf),
+    /// A standard library that is a link to some other place of the host.
+    #[error(
+        "the standard library of {path} is in {leads}, outside its installation, and would show that folder; name another interpreter with --python PATH"
+    )]
+    StrayStdlib {
+        /// The interpreter.
+        path: PathBuf,
+        /// Where the link leads.
+        leads: PathBuf,
+    },
     /// A version that is too old.
     #[error("{path} is Python {version}; belljar needs CPython 3.10 or later, name one with --python PATH")]
     TooOld {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::elf::{self, Elf};
+use super::look;
 use super::prefix::{Install, pieces};
 use super::walk::{settle, walk};
 use super::{Interpreter, InterpreterError, Needs};
@@ -102,8 +103,8 @@ impl Closure {
         else {
             return Ok(());
         };
-        if let Some(loader) = loader {
-            self.found.insert(PathBuf::from(loader));
+        if let Some(loader) = loader.map(PathBuf::from).filter(|path| look::is_object(path)) {
+            self.found.insert(loader);
         }
         let origin = object.parent().unwrap_or(Path::new("/")).display().to_string();
         let search: Vec<PathBuf> = search
@@ -126,7 +127,8 @@ impl Closure {
     ) -> Result<(), InterpreterError> {
         let usual = usual_folders();
         let configured = || configured_folders(Path::new("/etc/ld.so.conf"), 0);
-        let at = |folder: &PathBuf| Some(folder.join(name)).filter(|path| path.is_file());
+        // What an object names is shown in the jar, and the object may be a stranger's: only libraries count.
+        let at = |folder: &PathBuf| Some(folder.join(name)).filter(|path| look::is_object(path));
         let found = match search.iter().chain(&usual).find_map(at) {
             Some(found) => Some(found),
             None => configured().iter().find_map(at).inspect(|_| self.cached = true),

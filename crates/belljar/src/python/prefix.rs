@@ -1,10 +1,10 @@
 //! From an executable to its installation, by the landmark that CPython itself goes by: `lib/python3.X/os.py`.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::look;
 use super::walk::{Link, in_system, settle, walk};
 use super::{Interpreter, InterpreterError, OLDEST, Version};
 
@@ -60,10 +60,7 @@ pub(super) fn install(path: &Path, links: &mut Vec<Link>) -> Result<Install, Int
             });
         }
     }
-    let mut magic = [0; 4];
-    File::open(&executable)
-        .and_then(|mut file| file.read_exact(&mut magic))
-        .map_err(unreadable)?;
+    fs::File::open(&executable).map_err(unreadable)?;
     // Neither was asked for by a name of Python, nor is one.
     let named = path
         .file_name()
@@ -73,11 +70,12 @@ pub(super) fn install(path: &Path, links: &mut Vec<Link>) -> Result<Install, Int
         return Err(InterpreterError::NotPython(path.to_path_buf()));
     }
     // A script, or a manager's own program under the name of Python: it would choose by the current folder.
-    if magic != *b"\x7fELF" || !name.starts_with("python") {
+    if !look::is_object(&executable) || !name.starts_with("python") {
         return Err(InterpreterError::Shim(path.to_path_buf()));
     }
     let (prefix, stdlib) =
         landmark(&executable, name).ok_or_else(|| InterpreterError::NoStdlib(path.to_path_buf()))?;
+    refuse_stray(&executable, &prefix, &stdlib)?;
     let (major, minor) = stdlib
         .file_name()
         .and_then(|name| numbers(name.to_str()?))
@@ -98,6 +96,23 @@ pub(super) fn install(path: &Path, links: &mut Vec<Link>) -> Result<Install, Int
         prefix,
         stdlib,
         version,
+    })
+}
+
+/// Refuses a standard library that a link has put elsewhere: it is shown whole, and a stranger's link may lead anywhere.
+fn refuse_stray(executable: &Path, prefix: &Path, stdlib: &Path) -> Result<(), InterpreterError> {
+    let leads = stdlib
+        .canonicalize()
+        .map_err(|cause| InterpreterError::Unreadable {
+            path: stdlib.to_path_buf(),
+            cause,
+        })?;
+    if leads.starts_with(prefix) || in_system(&leads) {
+        return Ok(());
+    }
+    Err(InterpreterError::StrayStdlib {
+        path: executable.to_path_buf(),
+        leads,
     })
 }
 
@@ -146,12 +161,7 @@ fn patch(prefix: &Path, stdlib: &Path) -> Option<u32> {
         .join("include")
         .join(stdlib.file_name()?)
         .join("patchlevel.h");
-    let mut text = String::new();
-    File::open(header)
-        .ok()?
-        .take(16 << 10)
-        .read_to_string(&mut text)
-        .ok()?;
+    let text = look::text(&header, 16 << 10).ok()?;
     text.lines()
         .find_map(|line| line.strip_prefix("#define PY_MICRO_VERSION")?.trim().parse().ok())
 }
@@ -174,8 +184,9 @@ pub(super) fn pieces(install: &Install) -> Vec<PathBuf> {
     if let Some(lib) = install.stdlib.parent() {
         let entries = fs::read_dir(lib).into_iter().flatten().flatten();
         mounts.extend(entries.filter_map(|entry| {
-            let shared = entry.file_name().to_str()?.starts_with(&library);
-            shared.then(|| entry.path())
+            let named = entry.file_name().to_str()?.starts_with(&library);
+            // By name alone a stranger's link to ~/.ssh would count.
+            (named && look::is_object(&entry.path())).then(|| entry.path())
         }));
     }
     mounts

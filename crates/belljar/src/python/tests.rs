@@ -114,7 +114,10 @@ fn relative_entry_of_path_is_not_searched() {
 fn prefix_that_is_shared_shows_its_pieces_alone() {
     let stage = Stage::new();
     stage.install("home/.local", 11, None);
-    let library = stage.write("home/.local/lib/libpython3.11.so.1.0", "", 0o644);
+    let library = stage.write("home/.local/lib/libpython3.11.so.1.0", "\x7fELF", 0o644);
+    stage.write("home/.local/lib/libpython3.11.pem", "secret", 0o644);
+    stage.write("home/.ssh/id_rsa", "secret", 0o600);
+    stage.link("home/.local/lib/libpython3.11.so", "../../.ssh");
     stage.write("home/.local/share/keyrings/secret", "", 0o600);
     let found = stage.find(Some("home/.local/bin/python3"), None).unwrap();
     let expected = [
@@ -382,6 +385,93 @@ fn broken_virtualenvs_say_what_is_wrong() {
         )
     );
     assert!(stage.refusal(None, Some("pypy")).contains("is PyPy, not CPython"));
+}
+
+/// A virtualenv of a stranger, with an installation of its own beside it.
+#[test]
+fn hostile_virtualenv_shows_nothing_but_itself() {
+    let stage = Stage::new();
+    stage.install("stranger/base", 11, None);
+    stage.write("home/.ssh/id_rsa", "secret", 0o600);
+    stage.write("home/os.py", "", 0o644);
+    stage.link("stranger/base/lib/libpython3.11.so", "@home/.ssh");
+    stage.link("stranger/base/lib/libpython3.11.so.1.0", "@home/.ssh/id_rsa");
+    stage.write("stranger/env/bin/python", "\x7fELF", 0o755);
+    let home = stage.at("stranger/base/bin");
+    let config = format!("home = {}\nversion = 3.11.2\n", home.display());
+    stage.write("stranger/env/pyvenv.cfg", &config, 0o644);
+    let found = stage.find(None, Some("stranger/env")).unwrap();
+    let expected = [
+        stage.at("stranger/base/bin/python3.11"),
+        stage.at("stranger/base/lib/python3.11"),
+        stage.at("stranger/env"),
+    ];
+    assert_eq!(found.mounts, expected);
+
+    fs::remove_dir_all(stage.at("stranger/base/lib/python3.11")).unwrap();
+    stage.link("stranger/base/lib/python3.11", "@home");
+    let refusal = stage.refusal(None, Some("stranger/env"));
+    assert!(refusal.contains("outside its installation"), "{refusal}");
+}
+
+/// As above, where the jar has no /usr: what a program names as its loader and its libraries is shown as well.
+#[test]
+fn hostile_program_shows_libraries_alone() {
+    let stage = Stage::new();
+    let secret = stage.write("k", "secret", 0o600);
+    let real = fs::read(fs::canonicalize("/usr/bin/env").unwrap()).unwrap();
+    let named = |old: &[u8], new: &[u8]| {
+        let at = real.windows(old.len()).position(|window| window == old).unwrap();
+        let mut bytes = real.clone();
+        bytes[at..at + old.len()].fill(0);
+        bytes[at..at + new.len()].copy_from_slice(new);
+        bytes
+    };
+    // A link with a name that is short enough to take the place of a library's.
+    let short = Path::new("/tmp").join(format!("{:x}", std::process::id() & 0xffff));
+    let _ = fs::remove_file(&short);
+    symlink(&secret, &short).unwrap();
+    let name = short.to_str().unwrap().as_bytes();
+    stage.install("stranger/base", 11, None);
+    let program = stage.at("stranger/base/bin/python3.11");
+    fs::write(&program, named(b"libc.so.6", name)).unwrap();
+    let needs = stage
+        .find(Some("stranger/base/bin/python3.11"), None)
+        .unwrap()
+        .alone();
+    fs::remove_file(&short).unwrap();
+    assert!(
+        matches!(needs, Err(InterpreterError::Library { .. })),
+        "{needs:?}"
+    );
+    fs::write(&program, &real).unwrap();
+    let found = stage.find(Some("stranger/base/bin/python3.11"), None).unwrap();
+    assert!(found.alone().is_ok(), "control");
+}
+
+#[test]
+fn fifo_does_not_hold_up_the_search() {
+    let stage = Stage::new();
+    stage.install("opt/python3.11", 11, None);
+    stage.link("env/bin/python", "@opt/python3.11/bin/python3");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let fifo = |path: &str| {
+        let path = stage.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    };
+    fifo("env/pyvenv.cfg");
+    fifo("opt/python3.11/include/python3.11/patchlevel.h");
+    let refusal = stage.refusal(None, Some("env"));
+    assert!(refusal.contains("not a regular file"), "{refusal}");
+    assert_eq!(
+        stage
+            .find(Some("opt/python3.11/bin/python3"), None)
+            .unwrap()
+            .version
+            .patch,
+        None
+    );
 }
 
 #[test]

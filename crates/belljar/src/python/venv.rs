@@ -1,9 +1,8 @@
 //! Virtualenvs, as the standard library, virtualenv and uv make them.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::look;
 use super::prefix::{Install, install, mounts};
 use super::walk::{in_system, settle, walk};
 use super::{Interpreter, InterpreterError, Version};
@@ -64,19 +63,18 @@ pub(super) fn open(path: &Path) -> Result<Interpreter, InterpreterError> {
         venv: path.display().to_string(),
         cause,
     };
-    let mut text = String::new();
-    match File::open(venv.join("pyvenv.cfg")) {
-        Ok(file) => file
-            .take(64 << 10)
-            .read_to_string(&mut text)
-            .map_err(|cause| broken(format!("pyvenv.cfg: {cause}")))?,
+    let text = match look::text(&venv.join("pyvenv.cfg"), 64 << 10) {
+        Ok(text) => text,
         Err(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
             return Err(InterpreterError::UnreadableVenv {
                 path: path.to_path_buf(),
                 cause,
             });
         }
-        Err(_) => return Err(InterpreterError::NotVenv(path.to_path_buf())),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            return Err(InterpreterError::NotVenv(path.to_path_buf()));
+        }
+        Err(cause) => return Err(broken(format!("pyvenv.cfg: {cause}"))),
     };
     let config = parse(&text);
     if let Some(name) = config

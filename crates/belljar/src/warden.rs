@@ -13,6 +13,7 @@ mod stream;
 pub(crate) mod sweep;
 mod verdict;
 mod watch;
+mod weight;
 
 use crate::error::Error;
 use crate::job::Job;

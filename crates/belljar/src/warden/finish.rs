@@ -13,6 +13,7 @@ use super::start::Jar;
 use super::sweep;
 use super::verdict::{Disk, verdict};
 use super::watch::Watched;
+use super::weight::refuse_heavy;
 use crate::error::Error;
 use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, TrustClass};
 use crate::job::InputFile;
@@ -53,9 +54,10 @@ pub(super) fn finish(
     plan: &Plan,
     jar: Jar,
     before: Option<Before>,
-    seen: Watched,
+    mut seen: Watched,
     init: Ended,
 ) -> Result<Outcome, Error> {
+    refuse_heavy(&mut seen);
     let wall = Instant::now().duration_since(jar.since);
     let stats = jar.group.as_ref().map(|group| group.stats());
     let disk = seen

@@ -45,6 +45,12 @@ pub const ALL: &[Special] = &[
         play: neighbours::two,
     },
     Special {
+        name: "special/descriptors_in_flight",
+        claim: "A guest that keeps descriptors on their way, which the kernel counts for the whole user, does not keep another jar from starting.",
+        cases: "NET-09",
+        play: neighbours::in_flight,
+    },
+    Special {
         name: "special/reach_in",
         claim: "A guest that listens on every address of its loopback is not reached from the host.",
         cases: "NET-10",

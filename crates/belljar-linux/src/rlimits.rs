@@ -67,6 +67,12 @@ pub fn apply(limits: &[Rlimit]) -> Result<(), RlimitError> {
     })
 }
 
+/// Raises the soft limit on open files to the hard one.
+pub fn most_files() -> std::io::Result<()> {
+    let hard = Rlimit::current(Resource::Nofile).hard;
+    set(Resource::Nofile, hard, hard).map_err(std::io::Error::from)
+}
+
 fn set(resource: Resource, soft: Option<u64>, hard: Option<u64>) -> rustix::io::Result<()> {
     let limit = rustix::process::Rlimit {
         current: lower(soft, hard),

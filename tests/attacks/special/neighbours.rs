@@ -76,6 +76,39 @@ fn meet(stage: &Stage, who: Who, first: &seam::Live) -> Result<Vec<String>, Stri
     Ok(wrong)
 }
 
+/// One guest keeps descriptors in flight; another jar starts all the same, though its caller may have few.
+pub fn in_flight(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
+    let scene = stage.scene(who)?;
+    let result = (|| {
+        let request = request(&scene, include_str!("in_flight.py"), &[], &[])?;
+        let mut first = seam::start(stage, who, &request, &[])?;
+        let mut said = Vec::new();
+        if !first.read(&mut said)? || !said.iter().any(|(_, saw)| saw == "enough") {
+            return Err(format!(
+                "the first guest said {said:?}: {:?}",
+                first.finish(stage)?
+            ));
+        }
+        let source = "print('{\"probe\": \"start\", \"saw\": \"ok\"}')";
+        let second = |limit: &str| {
+            let prefix = ["/usr/bin/prlimit", limit];
+            solo(stage, who, source, (&[], &[]), &prefix, |_, _| Ok(()))
+        };
+        let mut wrong: Vec<String> = second("--nofile=1000:")?
+            .want("start", "ok")
+            .into_iter()
+            .collect();
+        // The control: a caller that may not raise its limit is stopped. Root's jars are different users.
+        if who == Who::User && second("--nofile=1000:1000")?.saw("start").is_some() {
+            wrong.push("control: the second jar starts without being allowed more".into());
+        }
+        first.finish(stage)?;
+        Ok(wrong)
+    })();
+    stage.clear(scene);
+    result
+}
+
 /// No namespace of one jar is another's.
 fn distinct(stage: &Stage, who: Who, resident: &Room) -> Result<Vec<String>, String> {
     let scene = stage.scene(who)?;

@@ -25,9 +25,9 @@ const TAIL: &str = "
 
 Known, and not counted as holes; SECURITY.md says the same.
 
-- Jars share the host's page cache and inodes: a lock, a futex in a shared mapping or an inotify watch on a file that two jars
-  both see can be noticed by the other, and a lock makes others wait until the run ends. It carries bits between guests that
-  want to talk; it reads nothing.
+- Jars share the host's page cache and inodes: a lock or a futex in a shared mapping on a file that two jars both see can be
+  noticed by the other, and a lock makes others wait until the run ends. It carries bits between guests that want to talk; it
+  reads nothing.
 - A host folder that a policy shows also shows its listening sockets: connecting to one is not a write, and Linux before Landlock
   ABI 9 cannot tell it apart. Do not show folders with sockets in them.
 - `/proc/self/mountinfo` names the host folders that the policy shows. `/proc/stat`, `/proc/meminfo`, `/proc/loadavg` and `/proc/uptime` are

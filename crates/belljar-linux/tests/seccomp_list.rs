@@ -86,7 +86,7 @@ fn workloads_find_their_calls() {
                 set_robust_list set_tid_address setitimer symlink sysinfo truncate umask uname unlink unlinkat utimensat \
                 vfork wait4 write statfs accept4 clock_nanosleep dup open recvmsg rt_sigsuspend sched_get_priority_max \
                 sendmsg setpgid setsockopt stat timer_create timer_settime waitid writev pidfd_open memfd_create execveat \
-                kill tgkill inotify_init1 landlock_restrict_self statx membarrier";
+                kill tgkill landlock_restrict_self statx membarrier";
     for call in used.split_whitespace() {
         says(&TIGHT, call, &[], ALLOW);
     }

@@ -46,7 +46,7 @@ pub const ALL: &[Special] = &[
     },
     Special {
         name: "special/descriptors_in_flight",
-        claim: "A guest that keeps descriptors on their way, which the kernel counts for the whole user, does not keep another jar from starting.",
+        claim: "A guest that keeps descriptors on their way, which the kernel counts for the whole user, does not keep the command line from starting another jar.",
         cases: "NET-09",
         play: neighbours::in_flight,
     },

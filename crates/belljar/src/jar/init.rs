@@ -41,9 +41,6 @@ fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
     )?;
     // Before the group, which takes no process of a real-time rank.
     step("take on an ordinary rank", inherit::ordinary())?;
-    // The kernel counts descriptors on their way for all of a user's processes together, and lets nobody send who is
-    // over its own limit: with the soft one, one guest of a plain user could keep all its other jars from starting.
-    step("allow descriptors", belljar_linux::rlimits::most_files())?;
     step("hear from the warden", hear(room.report.as_fd()))?;
     signals::unblock();
     signals::ignore_pipe();

@@ -109,6 +109,9 @@ impl Jar {
 
 /// Builds the jar and lets it go.
 pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> {
+    // The kernel counts descriptors on their way for all of a user's processes together, and lets nobody send who is
+    // over its own limit: with the soft one, one guest of a plain user could keep all its other jars from starting.
+    belljar_linux::rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
     // A group of version 2 takes a child that is born in it; one of version 1 is made while init builds the room.
     let group = if has_group(plan, true) {
         make_group(plan)?

@@ -96,7 +96,9 @@ fn cgroup(host: &Host) -> Enforcement {
     match &host.cgroup {
         Cgroup::None { reason } => Enforcement {
             state: State::Absent,
-            detail: format!("{reason}; memory, processes and cpus are limited for each process instead, and memory that processes share is not"),
+            detail: format!(
+                "{reason}; memory, processes and cpus are limited for each process instead, and memory that processes share is not"
+            ),
         },
         _ if counted.len() == 3 => full("memory, processes and cpu of the jar as a whole"),
         _ => partial(format!(

@@ -156,7 +156,9 @@ fn cgroup(host: &Host, here: &Here) -> Check {
     const NAME: &str = "cgroup";
     let mut missing: Vec<&str> = match &host.cgroup {
         Cgroup::None { reason } => {
-            let detail = format!("{reason}; memory, processes and cpus are limited for each process instead, and memory that processes share is not");
+            let detail = format!(
+                "{reason}; memory, processes and cpus are limited for each process instead, and memory that processes share is not"
+            );
             return Check::partial(NAME, detail, fixes::delegation(host, here));
         }
         Cgroup::V1 {

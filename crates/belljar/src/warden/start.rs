@@ -46,6 +46,8 @@ pub(super) struct Jar {
     /// Whether the guest runtime went in as source.
     pub wants_compiling: bool,
     ended: Option<Ended>,
+    /// When it was empty.
+    pub emptied: Option<Instant>,
 }
 
 /// The caller's ends of everything the guest reads and writes.
@@ -79,6 +81,7 @@ impl Jar {
         {
             Some(ended) => {
                 self.ended = Some(ended);
+                self.emptied = Some(Instant::now());
                 Ok(ended)
             }
             None => Err(Error::Lost {
@@ -180,6 +183,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         program: program(&job),
         wants_compiling: runtime.wants_compiling(),
         ended: None,
+        emptied: None,
     };
     match settle(plan, &mut jar, ids) {
         Ok(()) => Ok((jar, streams)),

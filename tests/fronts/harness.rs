@@ -153,8 +153,11 @@ pub fn binary() -> &'static Path {
         let meta = built.metadata().expect("the built binary");
         let path = folder.join(format!("belljar-{}-{}", meta.mtime(), meta.mtime_nsec()));
         if !path.exists() {
+            // Only copies of other builds: another test process may be making this one now.
             for old in std::fs::read_dir(&folder).expect("the folder").flatten() {
-                let _ = std::fs::remove_file(old.path());
+                if old.file_name().to_string_lossy().starts_with("belljar-") && old.path() != path {
+                    let _ = std::fs::remove_file(old.path());
+                }
             }
             // Renamed into place whole: another test process may be looking for it now.
             let part = folder.join(format!("part-{}", std::process::id()));

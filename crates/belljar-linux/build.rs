@@ -17,11 +17,20 @@ fn main() {
     });
     let init = read(&policies.join("init.txt"), |text| list::rules(text, &known));
 
+    let template = read(&policies.join("template.txt"), |text| {
+        Ok(list::over(list::rules(text, &known)?, &guest))
+    });
+
     let mut tables = Tables::default();
     let guest_rules = tables.rules(&guest);
     let init_rules = tables.rules(&init);
+    let template_rules = tables.rules(&template);
     let mut out = String::new();
-    for (name, rules) in [("GUEST", guest_rules), ("INIT", init_rules)] {
+    for (name, rules) in [
+        ("GUEST", guest_rules),
+        ("INIT", init_rules),
+        ("TEMPLATE", template_rules),
+    ] {
         let _ = writeln!(out, "static {name}: &[Rule] = &[\n{rules}];");
     }
     for (arch, name) in list::ARCHITECTURES.iter().enumerate() {
@@ -34,10 +43,10 @@ fn main() {
         for (number, name) in rows {
             let index = |rules: &[list::Rule]| rules.iter().position(|rule| rule.name == name);
             let guest = index(&guest).expect("every known call has a rule");
-            let init = index(&init);
+            let (init, template) = (index(&init), index(&template));
             let _ = writeln!(
                 out,
-                "Known {{ number: {number}, guest: {guest}, init: {init:?} }},"
+                "Known {{ number: {number}, guest: {guest}, init: {init:?}, template: {template:?} }},"
             );
         }
         let _ = writeln!(out, "];");

@@ -163,6 +163,15 @@ pub fn complete(rules: &[Rule], known: &[Row]) -> Result<(), String> {
     }
 }
 
+/// Puts `rules` over `base`: for a call that both name, the cases of `base` come after its own.
+pub fn over(mut rules: Vec<Rule>, base: &[Rule]) -> Vec<Rule> {
+    for rule in &mut rules {
+        let below = base.iter().filter(|below| below.name == rule.name);
+        rule.cases.extend(below.flat_map(|below| below.cases.clone()));
+    }
+    rules
+}
+
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text
         .lines()

@@ -3,8 +3,8 @@
 //! What it stops: namespaces, mounts, tracing, kernel interfaces with a record of holes, and the ways around other layers
 //! (file handles, terminals, descriptors of others). Without it a jar is refused.
 //!
-//! The lists are `policies/syscalls.txt` for guests and `policies/init.txt` for the jar's PID 1, compiled in by the build
-//! script. [`decide`] reads them as a person would; [`program`] compiles them for the kernel; the tests hold
+//! The lists are `policies/syscalls.txt` for guests, `policies/init.txt` for the jar's PID 1 and `policies/template.txt` for
+//! templates, compiled in by the build script. [`decide`] reads them as a person would; [`program`] compiles them for the kernel; the tests hold
 //! the two together over every number (`tests/seccomp_model.rs`) and against the kernel (`tests/seccomp_kernel.rs`).
 
 pub mod bpf;
@@ -162,6 +162,27 @@ pub fn init_program(arch: Arch) -> Vec<Instruction> {
     )
 }
 
+/// Compiles the list of a template, and of its workers until the guest's filter is on top: what any guest with these
+/// families may do without a terminal, and what walking into a jar takes.
+pub fn template_program(arch: Arch, families: Families) -> Vec<Instruction> {
+    let options = template_options(families);
+    let known = table::known(arch).iter();
+    emit::program(
+        arch,
+        known.map(|known| (known.number, Leaf::of(known.template(), &options))),
+    )
+}
+
+/// The loosest that a guest of a template may have.
+const fn template_options(families: Families) -> Options {
+    Options {
+        families,
+        tty: false,
+        affinity: true,
+        ipc: true,
+    }
+}
+
 /// What the guest's list says about a call that comes through the entry of `arch`.
 pub fn decide(arch: Arch, options: &Options, number: u32, args: [u64; 6]) -> Action {
     if let Some(action) = foreign(arch, number) {
@@ -182,6 +203,17 @@ pub fn decide_init(arch: Arch, number: u32, args: [u64; 6]) -> Action {
         None => Action::UNKNOWN,
         Some(None) => Action::UNLISTED,
         Some(Some(rule)) => evaluate(rule, &Options::default(), &args),
+    }
+}
+
+/// What the list of a template says about a call.
+pub fn decide_template(arch: Arch, families: Families, number: u32, args: [u64; 6]) -> Action {
+    if let Some(action) = foreign(arch, number) {
+        return action;
+    }
+    match find(arch, number) {
+        None => Action::UNKNOWN,
+        Some(known) => evaluate(known.template(), &template_options(families), &args),
     }
 }
 

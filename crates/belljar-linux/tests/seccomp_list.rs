@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use belljar_linux::seccomp::{
-    Action, Arch, Families, Options, bpf, decide, decide_init, init_program, lines, name, number, program,
+    Action, Arch, Families, Options, bpf, decide, decide_init, decide_template, init_program, lines, name,
+    number, program, template_program,
 };
 
 #[allow(dead_code)]
@@ -360,6 +361,76 @@ fn pid_one_waits_and_reports_and_can_do_nothing_else() {
 }
 
 #[test]
+fn a_template_walks_into_jars_and_builds_none() {
+    for (arch, families) in Arch::ALL
+        .into_iter()
+        .flat_map(|arch| [(arch, Families::Local), (arch, Families::Internet)])
+    {
+        let says = |call: &str, args: &[u64]| {
+            let mut registers = [0; 6];
+            registers[..args.len()].copy_from_slice(args);
+            number(arch, call).map(|number| decide_template(arch, families, number, registers))
+        };
+        let prctl = |option: libc::c_int, rest: u64| says("prctl", &[option as u64, rest]);
+        for call in "setns capset landlock_restrict_self close_range prlimit64 sched_setaffinity setsid wait4 shmget execve"
+            .split_whitespace()
+        {
+            assert_eq!(says(call, &[]), Some(ALLOW), "{call}");
+        }
+        for call in "mount umount2 pivot_root move_mount open_tree open_tree_attr fsopen fsconfig fsmount fspick mount_setattr \
+                     chroot unshare bpf perf_event_open keyctl add_key request_key ptrace process_vm_readv process_vm_writev \
+                     kcmp open_by_handle_at fanotify_init setuid setgroups sethostname reboot syslog quotactl init_module"
+            .split_whitespace()
+        {
+            assert_eq!(says(call, &[]), Some(EPERM), "{call}");
+            assert_eq!(says(call, &[u64::MAX; 6]), Some(EPERM), "{call}");
+        }
+        for call in ["clone3", "pidfd_getfd", "io_uring_setup", "userfaultfd", "splice"] {
+            assert_eq!(says(call, &[]), Some(ENOSYS), "{call}");
+        }
+        assert_eq!(says("clone", &[libc::SIGCHLD as u64]), Some(ALLOW));
+        for bit in [17, 25, 26, 27, 28, 29, 30] {
+            assert_eq!(says("clone", &[libc::SIGCHLD as u64 | 1 << bit]), Some(EPERM));
+        }
+        assert_eq!(says("seccomp", &[1, 0]), Some(ALLOW));
+        for refused in [[0, 0], [1, 1], [1, 8], [2, 0], [3, 0]] {
+            assert_eq!(says("seccomp", &refused), Some(ENOSYS), "{refused:?}");
+        }
+        for (option, rest) in [
+            (libc::PR_SET_DUMPABLE, 0),
+            (libc::PR_SET_DUMPABLE, 1),
+            (libc::PR_SET_SECCOMP, 2),
+            (libc::PR_CAPBSET_DROP, 21),
+            (libc::PR_SET_SECUREBITS, 0xef),
+            (libc::PR_SET_NO_NEW_PRIVS, 1),
+            (libc::PR_CAP_AMBIENT, 4),
+            (libc::PR_SET_PDEATHSIG, 9),
+        ] {
+            assert_eq!(prctl(option, rest), Some(ALLOW), "{option} {rest}");
+        }
+        for (option, rest) in [
+            (libc::PR_CAP_AMBIENT, 2),
+            (libc::PR_SET_SECCOMP, 1),
+            (libc::PR_SET_MM, 1),
+            (libc::PR_SET_PTRACER, 1),
+            (libc::PR_SET_CHILD_SUBREAPER, 1),
+        ] {
+            assert_eq!(prctl(option, rest), Some(EINVAL), "{option} {rest}");
+        }
+        assert_eq!(says("sched_setaffinity", &[1]), Some(EPERM), "of the keeper");
+        assert_eq!(says("prlimit64", &[1]), Some(EPERM), "of the keeper");
+        assert_eq!(says("ioctl", &[0, libc::TIOCSTI]), Some(EPERM));
+        let inet = says("socket", &[libc::AF_INET as u64, libc::SOCK_STREAM as u64]);
+        let expected = if families == Families::Internet {
+            ALLOW
+        } else {
+            NO_FAMILY
+        };
+        assert_eq!(inet, Some(expected));
+    }
+}
+
+#[test]
 fn other_entries_kill_and_unknown_numbers_are_missing() {
     for raw in [0, 39, 101, 512, 0x3fff_ffff] {
         assert_eq!(
@@ -464,11 +535,12 @@ fn numbers_are_those_of_this_machine() {
 fn programs_are_the_reviewed_ones() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../policies/golden");
     for arch in Arch::ALL {
-        let both = [
+        let all = [
             ("", program(arch, &Options::default())),
             ("-init", init_program(arch)),
+            ("-template", template_program(arch, Families::Local)),
         ];
-        for (suffix, program) in both {
+        for (suffix, program) in all {
             let text = bpf::disassemble(&program, |number| name(arch, number));
             let path = folder.join(format!("{}{suffix}.txt", arch.name()));
             if std::env::var_os("BELLJAR_BLESS").is_some() {

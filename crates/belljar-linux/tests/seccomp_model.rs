@@ -2,12 +2,15 @@
 //! architectures, every combination of options, every instruction.
 
 use belljar_linux::seccomp::bpf::{self, Data, EQUAL, Instruction, RETURN};
-use belljar_linux::seccomp::{Action, Arch, Families, Options, decide, decide_init, init_program, program};
+use belljar_linux::seccomp::{
+    Action, Arch, Families, Options, decide, decide_init, decide_template, init_program, program,
+    template_program,
+};
 
 #[path = "seccomp/samples.rs"]
 mod samples;
 
-use samples::{GUEST, INIT, Random, all_options, samples};
+use samples::{GUEST, INIT, Random, TEMPLATE, all_options, samples};
 
 /// Compares, and fails unless every instruction ran at least once.
 fn check(
@@ -86,7 +89,45 @@ fn init_programs_say_what_the_list_says() {
     }
 }
 
-/// The control of the two tests above: no single constant of a program can be wrong without a sample that tells.
+#[test]
+fn template_programs_say_what_the_list_says() {
+    let mut random = Random(0x6c62_272e_07bb_0142);
+    for arch in Arch::ALL {
+        let mut samples = samples(arch, TEMPLATE, &mut random);
+        samples.extend(self::samples(arch, GUEST, &mut random));
+        for families in [Families::Local, Families::Internet] {
+            check(
+                arch,
+                &template_program(arch, families),
+                &samples,
+                |number, args| decide_template(arch, families, number, args),
+            );
+        }
+    }
+}
+
+/// A guest's filter is loaded on top of the template's, so a call runs only where both allow it.
+#[test]
+fn a_template_allows_whatever_any_of_its_guests_may_do() {
+    let mut random = Random(0x27d4_eb2f_1656_67c5);
+    for arch in Arch::ALL {
+        let mut samples = samples(arch, GUEST, &mut random);
+        samples.extend(self::samples(arch, TEMPLATE, &mut random));
+        for options in all_options().into_iter().filter(|options| !options.tty) {
+            for &(number, args) in &samples {
+                if decide(arch, &options, number, args) == Action::Allow {
+                    assert_eq!(
+                        decide_template(arch, options.families, number, args),
+                        Action::Allow,
+                        "{arch:?} {options:?} {number} {args:#x?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The control of the tests above: no single constant of a program can be wrong without a sample that tells.
 #[test]
 fn samples_tell_every_wrong_constant() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);

@@ -26,6 +26,7 @@ pub(super) struct Known {
     pub(super) number: u32,
     guest: u16,
     init: Option<u16>,
+    template: Option<u16>,
 }
 
 /// A line of a list with the cases below it.
@@ -88,6 +89,12 @@ impl Known {
 
     pub(super) fn init(&self) -> Option<&'static Rule> {
         self.init.map(|index| &INIT[usize::from(index)])
+    }
+
+    /// The template's own line, or the guest's.
+    pub(super) fn template(&self) -> &'static Rule {
+        self.template
+            .map_or(self.guest(), |index| &TEMPLATE[usize::from(index)])
     }
 }
 

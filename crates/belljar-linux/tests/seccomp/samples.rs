@@ -9,6 +9,7 @@ pub mod list;
 
 pub const NUMBERS: &str = include_str!("../../../../policies/syscall-numbers.txt");
 pub const GUEST: &str = include_str!("../../../../policies/syscalls.txt");
+pub const TEMPLATE: &str = include_str!("../../../../policies/template.txt");
 pub const INIT: &str = include_str!("../../../../policies/init.txt");
 
 pub fn all_options() -> Vec<Options> {

@@ -1,10 +1,11 @@
 //! Landlock: file rules repeated as a second wall, TCP ports, scopes for signals and abstract sockets.
 
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,9 @@ pub enum ConfineError {
     /// The kernel refused the ruleset.
     #[error("the kernel refused the Landlock ruleset: {0}")]
     Ruleset(#[from] landlock::RulesetError),
+    /// A prepared ruleset could not be applied.
+    #[error("cannot apply a prepared Landlock ruleset: {0}")]
+    Apply(std::io::Error),
     /// Less was enforced than was asked for.
     #[error("the kernel enforced only a part of the Landlock ruleset")]
     Partial,
@@ -83,6 +87,29 @@ pub fn kernel_abi() -> u32 {
 
 /// Applies the rules to this thread and everything it starts. Needs no_new_privs.
 pub fn confine(rules: &Rules) -> Result<(), ConfineError> {
+    match create(rules)?.restrict_self()?.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        _ => Err(ConfineError::Partial),
+    }
+}
+
+/// Builds the ruleset and applies it to nobody: for a process that shall have it later, through the descriptor.
+///
+/// Path rules bind to the inodes that the caller sees now, so it belongs into the mount namespace that the rules are for.
+pub fn prepare(rules: &Rules) -> Result<OwnedFd, ConfineError> {
+    Option::<OwnedFd>::from(create(rules)?).ok_or(ConfineError::Partial)
+}
+
+/// Applies a prepared ruleset to this thread and everything it starts. Needs no_new_privs.
+pub fn apply(ruleset: BorrowedFd<'_>) -> Result<(), ConfineError> {
+    // SAFETY: a descriptor and no flags.
+    if unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) } < 0 {
+        return Err(ConfineError::Apply(std::io::Error::last_os_error()));
+    }
+    Ok(())
+}
+
+fn create(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
     let abi = abi(rules.abi);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -109,10 +136,7 @@ pub fn confine(rules: &Rules) -> Result<(), ConfineError> {
         }
         created = created.add_rule(PathBeneath::new(fd, access))?;
     }
-    match created.restrict_self()?.ruleset {
-        RulesetStatus::FullyEnforced => Ok(()),
-        _ => Err(ConfineError::Partial),
-    }
+    Ok(created)
 }
 
 fn is_folder(path: &Path) -> bool {

@@ -9,8 +9,8 @@ use rustix::net::{
     SendFlags,
 };
 
-/// Most descriptors in one message.
-const MAX_PASSED: usize = 8;
+/// Most descriptors in one message: a jar's namespaces, streams and cgroups at once. The kernel takes 253.
+pub const MAX_PASSED: usize = 24;
 
 /// Makes the descriptor table of this process exactly `table` (at 0, 1, 2 … in order), with close-on-exec off,
 /// plus `kept` above it, with close-on-exec on; everything else is closed. Returns `kept` at their new numbers.
@@ -90,6 +90,10 @@ pub fn close_from_slow(first: u32) -> io::Result<()> {
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
     let mut control = SendAncillaryBuffer::new(&mut space);
+    // The buffer is rounded up and might take one more than the other end has room for.
+    if fds.len() > MAX_PASSED {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -6,12 +6,14 @@
 //! | `cgroup` | limits and figures of a jar as a whole |
 //! | `probe` | what the kernel has, and, by trying, what it lets us use |
 //! | `process` | clone into namespaces, pidfds, waiting, exec |
+//! | `pidfd` | a process that is somebody else's child |
 //! | `userns` | id maps, and namespaces that only carry an id map for a mount |
 //! | `mount` | detached trees, attributes, tmpfs, proc, overlay, pivot |
 //! | `privileges` | capabilities, securebits, no_new_privs, ids, dumpability |
 //! | `confine` | Landlock rulesets |
 //! | `descriptors` | exact descriptor tables, passing descriptors |
 //! | `inherit` | what of its caller a guest must not inherit |
+//! | `namespaces` | namespaces as descriptors: one's own, and joining |
 //! | `network` | the loopback of a new network namespace |
 //! | `seccomp` | the system-call filter: its list, emitter and loader |
 //! | `signals` | signals as descriptors, and the default actions of a fresh process |
@@ -22,7 +24,9 @@ pub mod confine;
 pub mod descriptors;
 pub mod inherit;
 pub mod mount;
+pub mod namespaces;
 pub mod network;
+pub mod pidfd;
 pub mod privileges;
 pub mod probe;
 pub mod process;

@@ -34,10 +34,54 @@ pub fn drop_groups() -> io::Result<()> {
     Ok(rustix::thread::set_thread_groups(&[])?)
 }
 
+/// What a template keeps: walking into namespaces (SYS_ADMIN, and SYS_CHROOT for mount namespaces), and SETPCAP to
+/// drop all three in its children.
+pub const TEMPLATE: CapabilitySet = CapabilitySet::SYS_ADMIN
+    .union(CapabilitySet::SYS_CHROOT)
+    .union(CapabilitySet::SETPCAP);
+
+/// Root is nobody special, ids change no capabilities, nothing becomes ambient; and none of it can be undone.
+const LOCKED: CapabilitiesSecureBits = CapabilitiesSecureBits::NO_ROOT
+    .union(CapabilitiesSecureBits::NO_ROOT_LOCKED)
+    .union(CapabilitiesSecureBits::NO_SETUID_FIXUP)
+    .union(CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED)
+    .union(CapabilitiesSecureBits::KEEP_CAPS_LOCKED)
+    .union(CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE)
+    .union(CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED);
+
 /// Empties all five capability sets, locks the securebits and sets no_new_privs.
 pub fn drop_all() -> io::Result<()> {
     // The bounding set first: dropping from it needs a capability that goes next.
+    bound(CapabilitySet::empty())?;
+    rustix::thread::set_capabilities_secure_bits(LOCKED)?;
+    rustix::thread::clear_ambient_capability_set()?;
+    hold(CapabilitySet::empty())?;
+    no_new_privileges()
+}
+
+/// Cuts all five capability sets to exactly [`TEMPLATE`], which the next exec keeps, locks the securebits and sets
+/// no_new_privs.
+///
+/// For a uid other than 0 in a user namespace that holds at least those; a later exec of a set-id program would lose
+/// them, and there is none under no_new_privs.
+pub fn keep_for_template() -> io::Result<()> {
+    bound(TEMPLATE)?;
+    hold(TEMPLATE)?;
+    rustix::thread::clear_ambient_capability_set()?;
+    for capability in TEMPLATE.iter() {
+        rustix::thread::configure_capability_in_ambient_set(capability, true)?;
+    }
+    // After raising, which these bits forbid.
+    rustix::thread::set_capabilities_secure_bits(LOCKED)?;
+    no_new_privileges()
+}
+
+/// Drops everything else from the bounding set; needs SETPCAP.
+fn bound(kept: CapabilitySet) -> io::Result<()> {
     for capability in 0..=LAST_CAPABILITY {
+        if kept.bits() & (1 << capability) != 0 {
+            continue;
+        }
         // SAFETY: this prctl takes plain integers.
         let done = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0, 0, 0) };
         if done < 0 {
@@ -48,25 +92,19 @@ pub fn drop_all() -> io::Result<()> {
             return Err(error);
         }
     }
-    let locked = CapabilitiesSecureBits::NO_ROOT
-        | CapabilitiesSecureBits::NO_ROOT_LOCKED
-        | CapabilitiesSecureBits::NO_SETUID_FIXUP
-        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
-        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
-        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
-        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
-    rustix::thread::set_capabilities_secure_bits(locked)?;
-    rustix::thread::clear_ambient_capability_set()?;
-    let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(
+    Ok(())
+}
+
+/// Makes the permitted, effective and inheritable sets exactly `set`.
+fn hold(set: CapabilitySet) -> io::Result<()> {
+    Ok(rustix::thread::set_capabilities(
         None,
         CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
+            effective: set,
+            permitted: set,
+            inheritable: set,
         },
-    )?;
-    Ok(rustix::thread::set_no_new_privs(true)?)
+    )?)
 }
 
 /// Sets no_new_privs alone; for hosts where there is nothing else to drop.

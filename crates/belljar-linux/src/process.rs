@@ -90,7 +90,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 /// Fails with `EBUSY` when this process has more than one thread: the copy would inherit the locks of threads that it
 /// does not have.
 pub fn start(namespaces: Namespaces, body: impl FnOnce() -> i32) -> io::Result<Child> {
-    start_in(namespaces, None, body)
+    clone(namespaces, None, None, body)
 }
 
 /// As [`start`], born in a cgroup of version 2, which spares the kernel the move and its grace period.
@@ -99,18 +99,47 @@ pub fn start_in(
     cgroup: Option<BorrowedFd<'_>>,
     body: impl FnOnce() -> i32,
 ) -> io::Result<Child> {
+    clone(namespaces, cgroup, None, body)
+}
+
+/// As [`start`], with a pid of the caller's choice in its own pid namespace: `EEXIST` when it is taken.
+///
+/// Needs SYS_ADMIN over that pid namespace, which its PID 1 usually has; in a new one the copy is 1 as always.
+pub fn start_numbered(namespaces: Namespaces, pid: i32, body: impl FnOnce() -> i32) -> io::Result<Child> {
+    clone(namespaces, None, Some(pid), body)
+}
+
+fn clone(
+    namespaces: Namespaces,
+    cgroup: Option<BorrowedFd<'_>>,
+    number: Option<i32>,
+    body: impl FnOnce() -> i32,
+) -> io::Result<Child> {
     if threads()? != 1 {
         return Err(io::Error::from_raw_os_error(libc::EBUSY));
     }
     let mut pidfd: libc::c_int = -1;
+    // Innermost first.
+    let numbers: [libc::pid_t; 2] = [1, number.unwrap_or(0)];
+    let numbers = match number {
+        None => &numbers[..0],
+        Some(_) if namespaces.0 & Namespaces::PID.0 != 0 => &numbers[..],
+        Some(_) => &numbers[1..],
+    };
     let args = CloneArgs {
         flags: namespaces.0 | libc::CLONE_PIDFD as u64 | cgroup.map_or(0, |_| CLONE_INTO_CGROUP),
         pidfd: &raw mut pidfd as u64,
         exit_signal: libc::SIGCHLD as u64,
+        set_tid: if numbers.is_empty() {
+            0
+        } else {
+            numbers.as_ptr() as u64
+        },
+        set_tid_size: numbers.len() as u64,
         cgroup: cgroup.map_or(0, |cgroup| cgroup.as_raw_fd() as u64),
         ..CloneArgs::default()
     };
-    let size = if cgroup.is_some() {
+    let size = if cgroup.is_some() || number.is_some() {
         size_of::<CloneArgs>()
     } else {
         CLONE_ARGS_FIRST
@@ -207,6 +236,14 @@ pub fn reap_until(child: &Child) -> io::Result<Ended> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// As PID 1: reaps one process that has ended, if there is one; never waits.
+pub fn reap_any() -> io::Result<Option<(i32, Ended)>> {
+    match wait_any(-1, libc::__WALL | libc::WNOHANG) {
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+        done => done,
     }
 }
 

@@ -105,6 +105,12 @@ pub fn ignore_pipe() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
+/// Lets the kernel reap children by itself: for a PID 1 that has only orphans, and asks nobody how they ended.
+pub fn auto_reap() {
+    // SAFETY: SIG_IGN is always valid.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
 /// Gives SIGCHLD its default action. Where a caller has ignored it, which is inherited, the kernel reaps children by
 /// itself, and how they ended is lost.
 pub fn keep_children() {

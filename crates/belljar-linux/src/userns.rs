@@ -25,8 +25,19 @@ pub struct IdMap {
 
 /// Maps exactly one user and one group of the namespace of `pid`, and forbids setgroups there.
 pub fn write_maps(pid: u32, map: IdMap) -> io::Result<()> {
+    write_maps_at(&format!("/proc/{pid}"), map)
+}
+
+/// As [`write_maps`], of the namespace that this process has just made. The ids outside must be its own.
+///
+/// The files of a hidden process belong to root: call [`privileges::show`](crate::privileges::show) before, and hide after.
+pub fn map_self(map: IdMap) -> io::Result<()> {
+    write_maps_at("/proc/self", map)
+}
+
+fn write_maps_at(process: &str, map: IdMap) -> io::Result<()> {
     let folder = rustix::fs::open(
-        format!("/proc/{pid}"),
+        process,
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
         Mode::empty(),
     )?;

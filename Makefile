@@ -7,9 +7,12 @@ SHELL := /bin/bash
 
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# Linked statically, a start takes 0.4 ms less: no loader, no libraries. Cargo keeps such builds by the target's name.
+# Linked statically, a start takes 0.4 ms less: no loader, no libraries. With musl it is another 0.3 ms: glibc first asks
+# the processor what it can do, and in a virtual machine each of those questions leaves it. `rustup target add` brings musl.
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
-BELLJAR := $(TARGET)/$(HOST)/release/belljar
+MUSL := $(HOST:-gnu=-musl)
+TRIPLE := $(if $(wildcard $(shell rustc --print target-libdir --target $(MUSL))/libstd-*),$(MUSL),$(HOST))
+BELLJAR := $(TARGET)/$(TRIPLE)/release/belljar
 DEV := cargo run --quiet --package belljar-dev --
 # The distribution's own interpreter when there is one: a shim in a private folder is slow and other users cannot read it.
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
@@ -26,7 +29,7 @@ help:  ## List the tasks
 
 .PHONY: build
 build:  ## Build the release binary
-	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --package belljar-cli --target $(HOST)
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --package belljar-cli --target $(TRIPLE)
 
 .PHONY: demo
 demo: build  ## Build, then a tour of less than a minute

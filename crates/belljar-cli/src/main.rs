@@ -19,6 +19,11 @@ mod values;
 use args::Typed;
 use printer::Printer;
 
+/// musl's own asks the kernel for memory dozens of times before a jar is started: 0.3 ms.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() {
     std::process::exit(match args::read() {
         Ok(typed) => dispatch(typed),

@@ -37,12 +37,21 @@ pub fn ordinary() -> io::Result<()> {
 }
 
 fn scheduling() -> io::Result<()> {
+    // The kernel's own calls: musl has them do something else, and answers that there are none.
     // SAFETY: asks about this process.
-    let policy = unsafe { libc::sched_getscheduler(0) } & !RESET_ON_FORK;
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as i32 & !RESET_ON_FORK;
     if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy) {
-        let ordinary = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the parameter is initialised and outlives the call.
-        if unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary) } < 0 {
+        let priority: libc::c_int = 0;
+        // SAFETY: the parameter, one integer to the kernel, is initialised and outlives the call.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_sched_setscheduler,
+                0,
+                libc::SCHED_OTHER,
+                &raw const priority,
+            )
+        };
+        if done < 0 {
             return Err(io::Error::last_os_error());
         }
     }

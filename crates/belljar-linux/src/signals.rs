@@ -77,18 +77,36 @@ impl Drop for SignalFd {
 /// Gives every ignored signal its default action and unblocks all, as a program expects to find them. Handlers go by
 /// themselves with the exec.
 pub fn reset() {
+    // A C library keeps some numbers for itself and leaves them as they were inherited, so the kernel is asked.
+    let default = KernelAction::default();
     for signal in 1..=64 {
-        let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: a null new action only asks; the out-pointer is valid.
-        let known = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) } == 0;
-        // SAFETY: zeroed first, and filled by the kernel where the number is known.
-        let action = unsafe { action.assume_init() };
-        if known && action.sa_sigaction == libc::SIG_IGN {
-            // SAFETY: SIG_DFL is always valid; numbers that cannot be changed are errors that are ignored.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        let mut action = KernelAction::default();
+        // SAFETY: a null new action only asks; the out-pointer is valid, and the mask's size is the kernel's.
+        let known = unsafe { rt_sigaction(signal, std::ptr::null(), &raw mut action) } == 0;
+        if known && action.handler == libc::SIG_IGN {
+            // SAFETY: the default action runs no code; numbers that cannot be changed are errors that are ignored.
+            unsafe { rt_sigaction(signal, &raw const default, std::ptr::null_mut()) };
         }
     }
     unblock();
+}
+
+/// What the kernel keeps for a signal; all zero is the default action.
+#[repr(C)]
+#[derive(Default)]
+struct KernelAction {
+    handler: usize,
+    flags: libc::c_ulong,
+    restorer: usize,
+    mask: u64,
+}
+
+/// # Safety
+///
+/// Both pointers are null or valid.
+unsafe fn rt_sigaction(signal: i32, new: *const KernelAction, old: *mut KernelAction) -> libc::c_long {
+    // SAFETY: as the caller says.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, size_of::<u64>()) }
 }
 
 /// Unblocks every signal.

@@ -303,6 +303,25 @@ impl Group {
             .map(|part| part.folder.as_fd())
     }
 
+    /// Lowers limits that hold already; what the host does not enforce stays so. Memory that is in use is not taken back,
+    /// so a limit below it is the kernel's to meet: it reclaims, or kills.
+    pub fn tighten(&self, limits: &Limits) -> Result<(), CgroupError> {
+        for part in &self.parts {
+            let memory = limits.memory.filter(|_| part.memory && self.enforced.memory);
+            if let Some(bytes) = memory {
+                if self.v2 {
+                    part.folder.write(&*self.tree, "memory.max", &bytes.to_string())?;
+                } else {
+                    v1::limit_memory(&*self.tree, &part.folder, bytes, limits.swap)?;
+                }
+            }
+            if let Some(tasks) = limits.pids.filter(|_| part.pids && self.enforced.pids) {
+                part.folder.write(&*self.tree, "pids.max", &tasks.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Which limits hold.
     pub fn enforced(&self) -> Enforced {
         self.enforced

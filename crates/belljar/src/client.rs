@@ -50,6 +50,7 @@ pub struct Running {
 
 /// Starts a warden and hands it the job.
 pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<Running, Error> {
+    let plan = &*plan.tighten(&job.limits)?;
     let (ours, wardens) = UnixStream::pair().map_err(|error| Error::setup("make a socket pair", error))?;
     let warden = Command::new(binary)
         .arg("warden")
@@ -86,6 +87,11 @@ impl Running {
     /// The warden's process id. The jar's init is its child.
     pub fn warden_pid(&self) -> u32 {
         self.warden.id()
+    }
+
+    /// A second way to steer it, for another thread.
+    pub(crate) fn reins(&self) -> Option<UnixStream> {
+        self.socket.try_clone().ok()
     }
 
     /// Sends the guest an interrupt, as Ctrl-C would; the second one ends it.

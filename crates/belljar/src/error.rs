@@ -56,6 +56,25 @@ pub enum Error {
         /// What it said.
         text: String,
     },
+    /// A job asked for more than its sandbox allows.
+    #[error(transparent)]
+    Limit(#[from] crate::plan::LooserLimit),
+    /// A name that cannot be preloaded.
+    #[error("cannot preload {name:?}: it is not the name of a module; give names such as numpy or package.module")]
+    Module {
+        /// The name as given.
+        name: String,
+    },
+    /// A pool has as many jobs as it takes.
+    #[error(
+        "the pool is busy: {running} jobs run and {waiting} wait, which is its limit; try again later, or raise max_workers or queue"
+    )]
+    Busy {
+        /// Jobs that run.
+        running: usize,
+        /// Jobs that wait.
+        waiting: usize,
+    },
     /// A process of ours ended before its work was done.
     #[error("the {process} ended unexpectedly ({how})")]
     Lost {

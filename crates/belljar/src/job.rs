@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// One job for one jar.
 #[derive(Debug)]
@@ -27,6 +28,23 @@ pub struct Job {
     pub collect: Option<PathBuf>,
     /// A terminal of its own, for an interactive guest; streams are then that terminal.
     pub terminal: Option<Terminal>,
+    /// Limits of this job alone, tighter than the sandbox's.
+    pub limits: JobLimits,
+}
+
+/// Limits of one job. `None` is the sandbox's own; one that is looser than that is an error.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct JobLimits {
+    /// Wall time, from delivery to the empty jar.
+    pub timeout: Option<Duration>,
+    /// Bytes of standard output, and as many of standard error.
+    pub output: Option<u64>,
+    /// Processor time of all its processes together.
+    pub cpu_seconds: Option<f64>,
+    /// Bytes of memory of all its processes together.
+    pub memory: Option<u64>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
 }
 
 /// What runs in a jar.
@@ -119,7 +137,16 @@ impl Job {
             files: Vec::new(),
             collect: None,
             terminal: None,
+            limits: JobLimits::default(),
         }
+    }
+
+    /// Python source, as `python -c` would run it.
+    pub fn code(source: impl Into<Vec<u8>>) -> Self {
+        Self::new(Program::Code {
+            source: source.into(),
+            from_stdin: false,
+        })
     }
 
     /// Whether our guest runtime runs it, so that it reports exceptions and values.

@@ -35,6 +35,9 @@ pub struct Outcome {
     pub usage: Usage,
     /// What was enforced.
     pub isolation: Isolation,
+    /// Why a job that was given to a pool ran in a fresh interpreter, when it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<String>,
 }
 
 /// How a job ended.

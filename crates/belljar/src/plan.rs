@@ -9,6 +9,7 @@ mod report;
 mod require;
 mod resolve;
 mod step;
+mod tighten;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub(crate) use environment::HOME;
 pub use refusal::Refusal;
 pub(crate) use resolve::{RUNTIME, SCRIPT};
 pub use step::{Namespace, Rlimit, Step};
+pub use tighten::LooserLimit;
 
 /// What will be built, step by step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

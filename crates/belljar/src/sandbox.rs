@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::Digest as _;
 
 use crate::client::{self, Running, find_binary};
 use crate::command::Command;
@@ -41,7 +42,14 @@ pub struct Sandbox {
 struct Inner {
     plan: Plan,
     binary: PathBuf,
+    /// What a template imports before it makes workers.
+    preload: Vec<String>,
+    /// What makes two sandboxes the same to a pool.
+    digest: OnceLock<Digest>,
 }
+
+/// A plan, a preload list and a binary, as one number.
+pub(crate) type Digest = [u8; 32];
 
 impl Sandbox {
     /// A sandbox under the default policy, to be changed from there.
@@ -49,21 +57,63 @@ impl Sandbox {
         Builder {
             policy: Policy::default(),
             binary: None,
+            preload: Vec::new(),
         }
     }
 
     /// A sandbox under this policy.
     pub fn new(policy: Policy) -> Result<Self, Error> {
-        Builder { policy, binary: None }.build()
+        Self::builder().policy(policy).build()
     }
 
     /// A sandbox that carries out this plan.
     pub fn from_plan(plan: Plan) -> Result<Self, Error> {
-        Ok(Self {
+        Ok(Self::of(plan, find_binary(None)?, Vec::new()))
+    }
+
+    fn of(plan: Plan, binary: PathBuf, preload: Vec<String>) -> Self {
+        Self {
             inner: Arc::new(Inner {
                 plan,
-                binary: find_binary(None)?,
+                binary,
+                preload,
+                digest: OnceLock::new(),
             }),
+        }
+    }
+
+    /// The same sandbox, with these modules imported before a job comes, where it comes through a [`Pool`](crate::Pool).
+    pub fn with_preload<Name: Into<String>>(
+        &self,
+        modules: impl IntoIterator<Item = Name>,
+    ) -> Result<Self, Error> {
+        let preload = modules.into_iter().map(Into::into).collect::<Vec<String>>();
+        check_modules(&preload)?;
+        let Inner { plan, binary, .. } = &*self.inner;
+        Ok(Self::of(plan.clone(), binary.clone(), preload))
+    }
+
+    /// Modules that are imported before a job comes, where it comes through a pool.
+    pub fn preload(&self) -> &[String] {
+        &self.inner.preload
+    }
+
+    pub(crate) fn binary(&self) -> &Path {
+        &self.inner.binary
+    }
+
+    /// The same for sandboxes that build the same jars.
+    pub(crate) fn digest(&self) -> Digest {
+        *self.inner.digest.get_or_init(|| {
+            let Inner {
+                plan,
+                binary,
+                preload,
+                ..
+            } = &*self.inner;
+            // A plan is plain data: it always has a JSON form.
+            let bytes = serde_json::to_vec(&(plan, binary, preload)).unwrap_or_default();
+            sha2::Sha256::digest(bytes).into()
         })
     }
 
@@ -105,19 +155,7 @@ impl Sandbox {
         function: &str,
         args: impl Serialize,
     ) -> Result<Value, Error> {
-        let args = serde_json::to_value(args).map_err(Error::arguments)?;
-        let arguments = serde_json::json!({ "args": args, "kwargs": {} });
-        let arguments = serde_json::to_vec(&arguments).map_err(Error::arguments)?;
-        let outcome = self.run_job(Job::new(Program::Call {
-            function: function.into(),
-            arguments,
-        }))?;
-        if outcome.status != Status::Returned {
-            return Err(Error::call(None, outcome));
-        }
-        // A value that is missing is read as null, so that a function without one can be called for `()` or an option.
-        let value = outcome.value.clone().unwrap_or_default();
-        serde_json::from_value(value).map_err(|error| Error::call(Some(error), outcome))
+        value_of(self.run_job(call_job(function, args)?)?)
     }
 
     /// Any program, shaped like [`std::process::Command`].
@@ -149,6 +187,7 @@ impl Sandbox {
 pub struct Builder {
     policy: Policy,
     binary: Option<PathBuf>,
+    preload: Vec<String>,
 }
 
 impl Builder {
@@ -256,12 +295,75 @@ impl Builder {
         self
     }
 
+    /// Modules that are imported before a job comes, where it comes through a [`Pool`](crate::Pool). By import only: a
+    /// template never runs anything of a job's.
+    pub fn preload<Name: Into<String>>(mut self, modules: impl IntoIterator<Item = Name>) -> Self {
+        self.preload = modules.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Checks the policy and resolves it for this host.
     pub fn build(self) -> Result<Sandbox, Error> {
         let binary = find_binary(self.binary.as_deref())?;
+        check_modules(&self.preload)?;
         let plan = crate::prepare(&self.policy, &Host::probe())?;
-        Ok(Sandbox {
-            inner: Arc::new(Inner { plan, binary }),
-        })
+        Ok(Sandbox::of(plan, binary, self.preload))
+    }
+}
+
+/// Names are given to an import, so nothing that is no name may be one.
+fn check_modules(names: &[String]) -> Result<(), Error> {
+    let starts = |character: char| character.is_alphabetic() || character == '_';
+    let goes_on = |character: char| character.is_alphanumeric() || character == '_';
+    let plain = |part: &str| part.starts_with(starts) && part.chars().all(goes_on);
+    let bad = |name: &&String| name.len() > 255 || !name.split('.').all(plain);
+    match names.iter().find(bad) {
+        Some(name) => Err(Error::Module { name: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// The job that calls a function with arguments that serialise to a sequence.
+pub(crate) fn call_job(function: &str, args: impl Serialize) -> Result<Job, Error> {
+    #[derive(Serialize)]
+    struct Arguments<Args> {
+        args: Args,
+        kwargs: serde_json::Map<String, serde_json::Value>,
+    }
+    // By way of a value, so that `()` is a list of none and not null.
+    let args = match serde_json::to_value(args).map_err(Error::arguments)? {
+        serde_json::Value::Null => serde_json::Value::Array(Vec::new()),
+        args => args,
+    };
+    let kwargs = serde_json::Map::new();
+    let arguments = serde_json::to_vec(&Arguments { args, kwargs }).map_err(Error::arguments)?;
+    Ok(Job::new(Program::Call {
+        function: function.into(),
+        arguments,
+    }))
+}
+
+/// The value of a call that has ended.
+pub(crate) fn value_of<Value: DeserializeOwned>(outcome: Outcome) -> Result<Value, Error> {
+    if outcome.status != Status::Returned {
+        return Err(Error::call(None, outcome));
+    }
+    // A value that is missing is read as null, so that a function without one can be called for `()` or an option.
+    let value = outcome.value.clone().unwrap_or_default();
+    serde_json::from_value(value).map_err(|error| Error::call(Some(error), outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_modules_can_be_preloaded() {
+        let check = |name: &str| check_modules(&[name.to_owned()]).is_ok();
+        assert!(check("numpy") && check("os.path") && check("_x1") && check("módulo"));
+        for name in ["", ".", "a.", ".a", "a b", "a;b", "1a", "a-b", "os\0", "../x", "a\nimport b"] {
+            assert!(!check(name), "{name:?}");
+        }
+        assert!(!check(&"a".repeat(256)));
     }
 }

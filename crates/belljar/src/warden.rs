@@ -4,15 +4,16 @@
 //! run guest code, open a path that a guest chose, or wait for a guest without a deadline of its own.
 
 mod cpu;
-mod finish;
-mod pump;
+pub(crate) mod finish;
+pub(crate) mod init;
+pub(crate) mod pump;
 mod serve;
-mod start;
-mod steer;
-mod stream;
+pub(crate) mod start;
+pub(crate) mod steer;
+pub(crate) mod stream;
 pub(crate) mod sweep;
 mod verdict;
-mod watch;
+pub(crate) mod watch;
 mod weight;
 
 use crate::error::Error;

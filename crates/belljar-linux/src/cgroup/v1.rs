@@ -58,7 +58,12 @@ impl Group {
 }
 
 /// Writes the memory limit; tells whether swap is ruled out.
-fn limit_memory(tree: &dyn Tree, folder: &Folder, bytes: u64, swap: bool) -> Result<bool, CgroupError> {
+pub(super) fn limit_memory(
+    tree: &dyn Tree,
+    folder: &Folder,
+    bytes: u64,
+    swap: bool,
+) -> Result<bool, CgroupError> {
     let bytes = bytes.to_string();
     // memory.use_hierarchy is left alone: it is for groups below this one, and nobody makes any.
     folder.write(tree, "memory.limit_in_bytes", &bytes)?;

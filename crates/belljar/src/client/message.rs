@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::job::{InputFile, Job, Program, Sink, Stdin};
+use crate::job::{InputFile, Job, JobLimits, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
 use crate::plan::Plan;
 
@@ -192,6 +192,8 @@ impl Request {
             files,
             collect: self.collect,
             terminal: None,
+            // They are in the plan already.
+            limits: JobLimits::default(),
         };
         Some((self.plan, job))
     }

@@ -152,6 +152,7 @@ fn serve(room: Room<'_>, guest: &guest::Guest) -> i32 {
         &Report::Ended {
             status: ended.status,
             max_rss: ended.max_rss,
+            cpu_usec: ended.cpu_usec,
         },
         &[],
     );

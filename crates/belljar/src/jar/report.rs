@@ -38,6 +38,9 @@ pub(crate) enum Report {
         status: i32,
         /// Largest resident set of any one process.
         max_rss: u64,
+        /// Processor time of the process and of those that it waited for.
+        #[serde(default)]
+        cpu_usec: u64,
     },
 }
 

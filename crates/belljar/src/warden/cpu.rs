@@ -5,22 +5,22 @@ use std::fs;
 /// Most processes that are looked at; a jar's limit is far below.
 const MOST: usize = 1 << 16;
 
-/// Microseconds used by a process and everything below it. Orphans of a jar belong to its init, so all are below it.
-pub(super) fn tree(init: u32) -> u64 {
+/// Microseconds used by these processes and everything below them. Orphans of a jar belong to its init.
+pub(super) fn tree(roots: &[u32]) -> u64 {
     // One that has just ended is counted by whoever reaps it, at the next look.
     let used = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).map_or(0, |stat| used(&stat));
-    let ticks: u64 = family(init).into_iter().map(used).sum();
+    let ticks: u64 = family(roots).into_iter().map(used).sum();
     ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second()
 }
 
 /// Bytes of the largest resident set that any living process of a jar has had.
-pub(super) fn largest(init: u32) -> u64 {
+pub(super) fn largest(roots: &[u32]) -> u64 {
     let peak = |pid| fs::read_to_string(format!("/proc/{pid}/status")).map_or(0, |status| peak(&status));
-    family(init).into_iter().map(peak).max().unwrap_or(0)
+    family(roots).into_iter().map(peak).max().unwrap_or(0)
 }
 
-fn family(init: u32) -> Vec<u32> {
-    let mut all = vec![init];
+fn family(roots: &[u32]) -> Vec<u32> {
+    let mut all = roots.to_vec();
     let mut next = 0;
     while let Some(pid) = all.get(next).filter(|_| next < MOST) {
         let children = children(*pid);
@@ -74,12 +74,12 @@ mod tests {
     #[test]
     fn children_count_for_the_whole() {
         let spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
-        let before = tree(std::process::id());
+        let before = tree(&[std::process::id()]);
         let status = std::process::Command::new("sh").args(["-c", spin]).status();
         assert!(status.is_ok_and(|status| status.success()));
-        assert!(tree(std::process::id()) > before);
-        assert_eq!(tree(u32::MAX), 0);
-        assert!(largest(std::process::id()) > 1 << 20);
-        assert_eq!(largest(u32::MAX), 0);
+        assert!(tree(&[std::process::id()]) > before);
+        assert_eq!(tree(&[u32::MAX]), 0);
+        assert!(largest(&[std::process::id()]) > 1 << 20);
+        assert_eq!(largest(&[u32::MAX]), 0);
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
+use belljar_linux::cgroup::Group;
 use belljar_linux::process::Ended;
 use rustix::fs::{Mode, OFlags};
 
@@ -24,7 +25,7 @@ use crate::pyerror::{HintContext, PythonError, hint};
 use crate::wire::{Frame, Kind};
 
 /// The caller's folder as it was before the run.
-pub(super) struct Before {
+pub(crate) struct Before {
     folder: OwnedFd,
     listing: Option<Listing>,
     since: SystemTime,
@@ -50,7 +51,7 @@ pub(super) fn before(plan: &Plan) -> Result<Option<Before>, Error> {
 }
 
 /// Everything the host knows, put together.
-pub(super) fn finish(
+pub(crate) fn finish(
     plan: &Plan,
     jar: Jar,
     before: Option<Before>,
@@ -67,11 +68,13 @@ pub(super) fn finish(
         .filter(|_| plan.workdir().is_none())
         .map(disk)
         .unwrap_or_default();
+    let cpu_before = jar.cpu_before();
     let usage = Usage {
         wall_seconds: wall.as_secs_f64(),
         cpu_seconds: stats
             .and_then(|stats| stats.cpu_usec)
-            .unwrap_or(init.cpu_usec.max(seen.cpu_usec)) as f64
+            .unwrap_or(init.cpu_usec.max(seen.cpu_usec))
+            .saturating_sub(cpu_before) as f64
             / 1e6,
         memory_peak: stats
             .and_then(|stats| stats.memory_peak)
@@ -80,14 +83,11 @@ pub(super) fn finish(
             .and_then(|stats| stats.pids_peak)
             .map(|peak| peak.saturating_sub(1)),
     };
-    if let Some(group) = jar.group {
-        group
-            .remove()
-            .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error)))?;
-        // Folders of wardens that were killed go with ours.
-        if let Some(hierarchy) = sweep::hierarchy(plan) {
-            sweep::sweep(hierarchy);
-        }
+    let bury = jar.warm.and_then(|warm| warm.bury);
+    match (jar.group, bury) {
+        (Some(group), Some(bury)) => bury(group),
+        (Some(group), None) => remove(plan, group)?,
+        (None, _) => {}
     }
     let exception = exception(plan, &seen);
     let errno = exception.as_ref().and_then(|exception| exception.errno);
@@ -112,7 +112,19 @@ pub(super) fn finish(
         changes,
         usage,
         isolation: plan.isolation().clone(),
+        cold: None,
     })
+}
+
+fn remove(plan: &Plan, group: Group) -> Result<(), Error> {
+    group
+        .remove()
+        .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error)))?;
+    // Folders of wardens that were killed go with ours.
+    if let Some(hierarchy) = sweep::hierarchy(plan) {
+        sweep::sweep(hierarchy);
+    }
+    Ok(())
 }
 
 fn value(frame: &Frame) -> Option<serde_json::Value> {

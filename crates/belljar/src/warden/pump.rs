@@ -11,7 +11,7 @@ use crate::job::Stdin;
 const PIECE: usize = 4096;
 
 /// The guest's standard input on its way. The guest never holds the caller's own descriptor.
-pub(super) struct Input {
+pub(crate) struct Input {
     source: Option<OwnedFd>,
     pending: Vec<u8>,
     sent: usize,
@@ -19,7 +19,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(stdin: Stdin, to_guest: OwnedFd) -> Result<Self, Error> {
+    pub(crate) fn new(stdin: Stdin, to_guest: OwnedFd) -> Result<Self, Error> {
         rustix::io::ioctl_fionbio(&to_guest, true)
             .map_err(|error| Error::setup("prepare standard input", error))?;
         let (source, pending) = match stdin {

@@ -4,14 +4,15 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use belljar_linux::cgroup::{self, Group, Hierarchy, Owner};
-use belljar_linux::process::{self, Child, Ended, Namespaces};
+use belljar_linux::cgroup::{self, Group, Hierarchy, OomEvent, Owner};
+use belljar_linux::process::{self, Ended, Namespaces};
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, privileges};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Gid, Uid};
 
+use super::init::{Init, pid_of};
 use super::pump::Input;
 use super::stream::Stream;
 use crate::error::Error;
@@ -28,8 +29,8 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 const PROMPT: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A jar that has been started.
-pub(super) struct Jar {
-    pub init: Child,
+pub(crate) struct Jar {
+    pub init: Init,
     pub group: Option<Group>,
     /// The way to init.
     pub report: OwnedFd,
@@ -45,13 +46,35 @@ pub(super) struct Jar {
     pub program: String,
     /// Whether the guest runtime went in as source.
     pub wants_compiling: bool,
-    ended: Option<Ended>,
+    pub ended: Option<Ended>,
     /// When it was empty.
     pub emptied: Option<Instant>,
+    /// What was there before the job, when Python was.
+    pub warm: Option<Warm>,
+}
+
+/// A worker that was parked in its jar before it was given a job.
+pub(crate) struct Warm {
+    pub worker: OwnedFd,
+    pub workdir: Option<OwnedFd>,
+    /// Tells when memory runs out; made when the worker was parked.
+    pub memory: Option<OomEvent>,
+    /// Processor time that was used up before the job came.
+    pub cpu_usec: u64,
+    /// What of the job is still to be written to the worker.
+    pub job: Vec<u8>,
+    /// How much of it is written.
+    pub sent: usize,
+    /// Whether a value ends the job: the worker of a call waits for its end then.
+    pub ends_with_value: bool,
+    /// Called once when the job takes its time: until then nobody else shall want the processor.
+    pub late: Option<Box<dyn FnOnce() + Send>>,
+    /// Takes the cgroup of an empty jar.
+    pub bury: Option<Box<dyn FnOnce(Group) + Send>>,
 }
 
 /// The caller's ends of everything the guest reads and writes.
-pub(super) struct Streams {
+pub(crate) struct Streams {
     pub input: Input,
     pub stdout: Stream,
     pub stderr: Stream,
@@ -60,7 +83,7 @@ pub(super) struct Streams {
 
 impl Jar {
     /// Ends everything in the jar and waits until it is empty.
-    pub(super) fn empty(&mut self) -> Result<Ended, Error> {
+    pub(crate) fn empty(&mut self) -> Result<Ended, Error> {
         if let Some(ended) = self.ended {
             return Ok(ended);
         }
@@ -89,6 +112,18 @@ impl Jar {
                 how: format!("not empty {} s after the kill", PATIENCE.as_secs()),
             }),
         }
+    }
+
+    /// The pids below which all of the jar's processes are: a worker's parent is its template, not its jar's init.
+    pub(super) fn roots(&self) -> Vec<u32> {
+        let worker = self.warm.as_ref().map(|warm| pid_of(warm.worker.as_fd()));
+        let all = std::iter::once(self.init.pid()).chain(worker);
+        all.filter(|pid| *pid != 0).collect()
+    }
+
+    /// Processor time that is not the job's.
+    pub(super) fn cpu_before(&self) -> u64 {
+        self.warm.as_ref().map_or(0, |warm| warm.cpu_usec)
     }
 
     /// Waits for init's end, and with it the jar's.
@@ -173,7 +208,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
             hint: Some("`belljar doctor` says why".into()),
         })?;
     let mut jar = Jar {
-        init: child,
+        init: Init::Child(child),
         group,
         report,
         control,
@@ -184,6 +219,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         wants_compiling: runtime.wants_compiling(),
         ended: None,
         emptied: None,
+        warm: None,
     };
     match settle(plan, &mut jar, ids) {
         Ok(()) => Ok((jar, streams)),
@@ -238,7 +274,7 @@ fn program(job: &Job) -> String {
     }
 }
 
-fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
+pub(crate) fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
     for step in plan.steps() {
         if let Step::Cgroup {
             hierarchy,

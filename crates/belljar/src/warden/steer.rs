@@ -36,14 +36,14 @@ pub(super) enum Wish {
 
 /// A steering that can be polled.
 #[derive(Debug)]
-pub(super) enum Steer {
+pub(crate) enum Steer {
     None,
     Signals(SignalFd),
     Socket(OwnedFd),
 }
 
 impl Steer {
-    pub(super) fn new(steering: Steering) -> Result<Self, Error> {
+    pub(crate) fn new(steering: Steering) -> Result<Self, Error> {
         Ok(match steering {
             Steering::None => Self::None,
             Steering::Socket(socket) => Self::Socket(socket),

@@ -16,7 +16,7 @@ const TAIL: u64 = 16 << 10;
 const PIECE: usize = 4096;
 
 /// An output stream on its way from the guest to the caller.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     /// The guest's end; `None` once it is at its end.
     source: Option<OwnedFd>,
     /// Where it goes live; `None` if nowhere, or once the reader is gone.
@@ -34,7 +34,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(source: OwnedFd, sink: Sink, cap: u64) -> Result<Self, Error> {
+    pub(crate) fn new(source: OwnedFd, sink: Sink, cap: u64) -> Result<Self, Error> {
         rustix::io::ioctl_fionbio(&source, true)
             .map_err(|error| Error::setup("prepare an output stream", error))?;
         let (sink, keep) = match sink {

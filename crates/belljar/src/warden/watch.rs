@@ -6,21 +6,25 @@ use std::time::{Duration, Instant};
 use belljar_linux::cgroup::OomEvent;
 use belljar_linux::process;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::SendFlags;
 use rustix::process::Signal;
 
 use super::cpu;
 use super::pump::Relay;
-use super::start::{Jar, Streams};
+use super::start::{Jar, Streams, Warm};
 use super::steer::{Steer, Wish};
 use super::stream::Stream;
+use super::weight::is_heavy;
 use crate::error::Error;
 use crate::jar::{Report, receive};
 use crate::outcome::Captured;
 use crate::plan::{Plan, Step};
-use crate::wire::{Decoder, Frame};
+use crate::wire::{Decoder, Frame, Kind};
 
 /// How often processor time is looked at when it is limited.
 const CPU_LOOK: Duration = Duration::from_millis(20);
+/// A job that takes longer than this is no short call.
+const LATE: Duration = Duration::from_millis(2);
 /// How long a guest whose time is up may take to say where it is.
 const ANSWER: Duration = Duration::from_millis(20);
 /// Most bytes taken from a stream at once, so that a flood on one cannot keep the others waiting.
@@ -28,7 +32,7 @@ const BUFFER: usize = 64 << 10;
 
 /// Why the warden ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kill {
+pub(crate) enum Kill {
     Deadline,
     Memory,
     Cpu,
@@ -36,7 +40,7 @@ pub(super) enum Kill {
 }
 
 /// What was seen while a jar ran.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     /// How the guest's first process ended, as init saw it.
     pub status: Option<i32>,
     pub max_rss: u64,
@@ -80,65 +84,110 @@ struct Watch<'a> {
     oom: Option<OomEvent>,
     decoder: Decoder,
     relay: Option<Relay>,
+    /// The guest's first process, where this jar was built for it.
     guest: Option<OwnedFd>,
     failed: Option<Error>,
     seen: Watched,
     buffer: Vec<u8>,
 }
 
+/// What came first when both were waited for.
+pub(crate) enum Heard {
+    /// The value of a call, and what it had printed; the kill is sent, and the jar still to be emptied.
+    Value(Frame, Captured, Captured),
+    /// The end of the jar.
+    End(Box<Watched>),
+}
+
 /// Watches until the jar's init has ended, or must be ended.
-pub(super) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Watched, Error> {
-    let deadline = plan.steps().iter().find_map(|step| match step {
-        Step::Deadline { seconds } => Some(jar.since + Duration::from_secs_f64(*seconds)),
-        _ => None,
-    });
-    let oom = match &jar.group {
-        Some(group) => group
-            .oom_event()
-            .map_err(|error| Error::setup("watch memory", std::io::Error::other(error)))?,
-        None => None,
-    };
-    let mut watch = Watch {
-        jar,
-        streams,
-        steer,
-        deadline,
-        cpu_limit: plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64),
-        oom,
-        decoder: Decoder::default(),
-        relay: None,
-        guest: None,
-        failed: None,
-        seen: Watched {
-            status: None,
-            max_rss: 0,
-            cpu_usec: 0,
-            stuck: None,
-            frame: None,
-            kill: None,
-            interrupted: false,
-            stdout: Captured::default(),
-            stderr: Captured::default(),
-            overflowed: false,
-            workdir: None,
-            upper: None,
-        },
-        buffer: vec![0; BUFFER],
-    };
+pub(crate) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Watched, Error> {
+    let mut watch = Watch::new(plan, jar, streams, steer)?;
     while !watch.step()? {}
     watch.last_words();
     watch.finish()
 }
 
-impl Watch<'_> {
+/// As [`watch`], but a value is handed over as soon as it is there and the kill is sent.
+pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Heard, Error> {
+    let mut watch = Watch::new(plan, jar, streams, steer)?;
+    while !watch.step()? {}
+    if watch.has_value()
+        && watch.seen.kill.is_none()
+        && watch.failed.is_none()
+        // One that is too heavy to be read becomes an exception when everything is put together.
+        && !watch.seen.frame.as_ref().is_some_and(is_heavy)
+        && let Some(frame) = watch.seen.frame.take()
+    {
+        let killed = watch.jar.init.kill();
+        killed.map_err(|error| Error::setup("end the jar", error))?;
+        watch.drain();
+        let (stdout, stderr, _) = captured(watch.streams)?;
+        return Ok(Heard::Value(frame, stdout, stderr));
+    }
+    watch.last_words();
+    watch.finish().map(|watched| Heard::End(Box::new(watched)))
+}
+
+impl<'a> Watch<'a> {
+    fn new(plan: &Plan, jar: &'a mut Jar, streams: Streams, steer: &'a Steer) -> Result<Self, Error> {
+        let deadline = plan.steps().iter().find_map(|step| match step {
+            Step::Deadline { seconds } => Some(jar.since + Duration::from_secs_f64(*seconds)),
+            _ => None,
+        });
+        let (oom, workdir) = match (&mut jar.warm, &jar.group) {
+            (Some(warm), _) => (warm.memory.take(), warm.workdir.take()),
+            (None, Some(group)) => (
+                group
+                    .oom_event()
+                    .map_err(|error| Error::setup("watch memory", std::io::Error::other(error)))?,
+                None,
+            ),
+            (None, None) => (None, None),
+        };
+        Ok(Self {
+            jar,
+            streams,
+            steer,
+            deadline,
+            cpu_limit: plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64),
+            oom,
+            decoder: Decoder::default(),
+            relay: None,
+            guest: None,
+            failed: None,
+            seen: Watched {
+                status: None,
+                max_rss: 0,
+                cpu_usec: 0,
+                stuck: None,
+                frame: None,
+                kill: None,
+                interrupted: false,
+                stdout: Captured::default(),
+                stderr: Captured::default(),
+                overflowed: false,
+                workdir,
+                upper: None,
+            },
+            buffer: vec![0; BUFFER],
+        })
+    }
+
     /// Waits for something to happen and deals with it; `true` once init has ended or is to be ended.
     fn step(&mut self) -> Result<bool, Error> {
         let ready = self.poll()?;
+        if let Some(warm) = &mut self.jar.warm
+            && warm.late.is_some()
+            && self.jar.since.elapsed() >= LATE
+            && let Some(late) = warm.late.take()
+        {
+            late();
+        }
         for (source, events) in ready {
             match source {
                 Source::Init => return Ok(true),
                 Source::Report => self.report()?,
-                Source::Control => self.control(),
+                Source::Control => self.control(events),
                 Source::Stdin => self.streams.input.advance(),
                 Source::Stdout => self.streams.stdout.advance(&mut self.buffer),
                 Source::Stderr => self.streams.stderr.advance(&mut self.buffer),
@@ -151,6 +200,10 @@ impl Watch<'_> {
                 Source::Tty => self.relay(events, PollFlags::empty()),
                 Source::Master => self.relay(PollFlags::empty(), events),
             }
+        }
+        // Nothing that comes after counts: a worker's first process is not its jar's, and the value of a call its end.
+        if self.jar.warm.is_some() && self.seen.status.is_some() || self.has_value() {
+            return Ok(true);
         }
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.seen.kill = self.seen.kill.or(Some(Kill::Deadline));
@@ -165,12 +218,15 @@ impl Watch<'_> {
         let mut wanted: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(10);
         wanted.push((Source::Init, self.jar.init.as_fd(), PollFlags::IN));
         wanted.push((Source::Report, self.jar.report.as_fd(), PollFlags::IN));
-        if self.decoder.wants() > 0 {
+        let mut control = PollFlags::empty();
+        control.set(PollFlags::IN, self.decoder.wants() > 0);
+        control.set(PollFlags::OUT, self.unsent());
+        if !control.is_empty() {
             wanted.extend(
                 self.jar
                     .control
                     .as_ref()
-                    .map(|fd| (Source::Control, fd.as_fd(), PollFlags::IN)),
+                    .map(|fd| (Source::Control, fd.as_fd(), control)),
             );
         }
         wanted.extend(
@@ -230,10 +286,13 @@ impl Watch<'_> {
             .deadline
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let look = self.cpu_limit.map(|_| CPU_LOOK);
-        let least = match (until, look) {
-            (Some(until), Some(look)) => Some(until.min(look)),
-            (until, look) => until.or(look),
-        };
+        let late = self
+            .jar
+            .warm
+            .as_ref()
+            .filter(|warm| warm.late.is_some())
+            .map(|_| LATE.saturating_sub(self.jar.since.elapsed()));
+        let least = [until, look, late].into_iter().flatten().min();
         // Rounded up, so that the deadline has passed when the wait is over.
         least.map(|least| Timespec {
             tv_sec: least.as_secs() as i64,
@@ -243,8 +302,22 @@ impl Watch<'_> {
 
     fn cpu_used_up(&self) -> bool {
         let counted = || self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
+        let used = || counted().unwrap_or_else(|| cpu::tree(&self.jar.roots()));
         self.cpu_limit
-            .is_some_and(|limit| counted().unwrap_or_else(|| cpu::tree(self.jar.init.pid())) >= limit)
+            .is_some_and(|limit| used().saturating_sub(self.jar.cpu_before()) >= limit)
+    }
+
+    /// Whether a call has given its value, which ends it.
+    fn has_value(&self) -> bool {
+        let returned = |frame: &Frame| frame.kind == Kind::Returned;
+        self.jar.warm.as_ref().is_some_and(|warm| warm.ends_with_value)
+            && self.seen.frame.as_ref().is_some_and(returned)
+    }
+
+    /// Whether a part of the job is still to be written.
+    fn unsent(&self) -> bool {
+        let part = |warm: &Warm| warm.sent < warm.job.len();
+        self.jar.warm.as_ref().is_some_and(part)
     }
 
     fn report(&mut self) -> Result<(), Error> {
@@ -283,9 +356,17 @@ impl Watch<'_> {
                 Ok(())
             }
             Some((Report::Started { draft, terminal }, fds)) => self.started(draft, terminal, fds),
-            Some((Report::Ended { status, max_rss }, _)) => {
+            Some((
+                Report::Ended {
+                    status,
+                    max_rss,
+                    cpu_usec,
+                },
+                _,
+            )) => {
                 self.seen.status = Some(status);
                 self.seen.max_rss = max_rss;
+                self.seen.cpu_usec = cpu_usec;
                 Ok(())
             }
         }
@@ -317,7 +398,29 @@ impl Watch<'_> {
         Ok(())
     }
 
-    fn control(&mut self) {
+    fn control(&mut self, events: PollFlags) {
+        if events.contains(PollFlags::OUT) {
+            self.send();
+        }
+        if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            self.hear();
+        }
+    }
+
+    /// Writes as much of the job as the worker's socket takes.
+    fn send(&mut self) {
+        let (Some(control), Some(warm)) = (&self.jar.control, &mut self.jar.warm) else {
+            return;
+        };
+        match send_some(control.as_fd(), &warm.job[warm.sent..]) {
+            Ok(length) => warm.sent += length,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            // The worker is gone, and its end will be told; or it does not want the rest.
+            Err(_) => warm.sent = warm.job.len(),
+        }
+    }
+
+    fn hear(&mut self) {
         let Some(control) = &self.jar.control else { return };
         let want = self.decoder.wants().min(self.buffer.len());
         match rustix::io::read(control, &mut self.buffer[..want]) {
@@ -344,14 +447,20 @@ impl Watch<'_> {
             }
             Some(Wish::Interrupt) if !self.seen.interrupted => {
                 self.seen.interrupted = true;
-                match &self.guest {
-                    Some(guest) => drop(process::signal(guest.as_fd(), Signal::INT)),
+                match self.guest() {
+                    Some(guest) => drop(process::signal(guest, Signal::INT)),
                     // Nothing to interrupt yet: there is only the jar to end.
                     None => self.seen.kill = Some(Kill::Caller),
                 }
             }
             Some(_) => self.seen.kill = Some(Kill::Caller),
         }
+    }
+
+    /// The guest's first process.
+    fn guest(&self) -> Option<BorrowedFd<'_>> {
+        let worker = self.jar.warm.as_ref().map(|warm| warm.worker.as_fd());
+        self.guest.as_ref().map(AsFd::as_fd).or(worker)
     }
 
     fn relay(&mut self, caller: PollFlags, guest: PollFlags) {
@@ -366,19 +475,24 @@ impl Watch<'_> {
             self.ask_where();
         }
         // A process that is killed along with its init is waited for by nobody, so its figures would be lost.
-        if self.seen.kill.is_some() {
-            let init = self.jar.init.pid();
-            self.seen.cpu_usec = cpu::tree(init);
-            self.seen.max_rss = self.seen.max_rss.max(cpu::largest(init));
+        if self.seen.kill.is_some() || self.has_value() {
+            let roots = self.jar.roots();
+            self.seen.cpu_usec = cpu::tree(&roots);
+            self.seen.max_rss = self.seen.max_rss.max(cpu::largest(&roots));
         }
         if self.jar.empty().is_err() {
             return;
         }
         while let Ok(Some((report, fds))) = poll_report(&self.jar.report) {
             match report {
-                Report::Ended { status, max_rss } => {
+                Report::Ended {
+                    status,
+                    max_rss,
+                    cpu_usec,
+                } => {
                     self.seen.status = Some(status);
                     self.seen.max_rss = self.seen.max_rss.max(max_rss);
+                    self.seen.cpu_usec = self.seen.cpu_usec.max(cpu_usec);
                 }
                 Report::Started { draft, .. } => drop(self.started(draft, false, fds)),
                 Report::Failed { step, errno } => {
@@ -397,12 +511,9 @@ impl Watch<'_> {
             }
         }
         while self.decoder.wants() > 0 && self.jar.control.is_some() && readable(self.jar.control.as_ref()) {
-            self.control();
+            self.hear();
         }
-        let steer = self.steer;
-        let mut ended = || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
-        self.streams.stdout.drain(&mut self.buffer, &mut ended);
-        self.streams.stderr.drain(&mut self.buffer, &mut ended);
+        self.drain();
         while let Some(relay) = &mut self.relay
             && !relay.is_over()
         {
@@ -410,14 +521,20 @@ impl Watch<'_> {
         }
     }
 
+    /// Takes what was printed before the end.
+    fn drain(&mut self) {
+        let steer = self.steer;
+        let mut ended = || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
+        self.streams.stdout.drain(&mut self.buffer, &mut ended);
+        self.streams.stderr.drain(&mut self.buffer, &mut ended);
+    }
+
     /// Asks a guest whose time is up where it is; its runtime answers in the place of a frame, or not at all.
     fn ask_where(&mut self) {
-        let (Some(guest), Some(control)) = (&self.guest, &self.jar.control) else {
+        let (Some(guest), Some(control)) = (self.guest(), &self.jar.control) else {
             return;
         };
-        if self.decoder.is_empty()
-            && process::signal_last(guest.as_fd()).is_ok()
-            && readable_within(control, ANSWER)
+        if self.decoder.is_empty() && process::signal_last(guest).is_ok() && readable_within(control, ANSWER)
         {
             let length = rustix::io::read(control, &mut self.buffer[..]).unwrap_or(0);
             self.seen.stuck = Some(String::from_utf8_lossy(&self.buffer[..length]).into_owned());
@@ -429,6 +546,10 @@ impl Watch<'_> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        if self.has_value() && self.seen.kill.is_none() {
+            // It was ended where Python would have exited.
+            self.seen.status = Some(0);
+        }
         if self.seen.status.is_none() && self.seen.kill.is_none() && !self.memory_ran_out() {
             let how = self
                 .jar
@@ -439,19 +560,7 @@ impl Watch<'_> {
                 how,
             });
         }
-        let Streams { stdout, stderr, .. } = self.streams;
-        // Checked before a draft is applied: a run whose output is lost did not end well.
-        for (name, stream) in [("stdout", &stdout), ("stderr", &stderr)] {
-            if let Some(error) = stream.failed() {
-                return Err(Error::setup(
-                    format!("write what the guest printed to {name}"),
-                    error,
-                ));
-            }
-        }
-        self.seen.overflowed = Stream::overflowed(&stdout) || Stream::overflowed(&stderr);
-        self.seen.stdout = stdout.finish();
-        self.seen.stderr = stderr.finish();
+        (self.seen.stdout, self.seen.stderr, self.seen.overflowed) = captured(self.streams)?;
         Ok(self.seen)
     }
 
@@ -462,6 +571,27 @@ impl Watch<'_> {
             .as_ref()
             .is_some_and(|group| group.stats().oom_kills > 0)
     }
+}
+
+/// What was kept of both output streams, and whether more was dropped.
+fn captured(streams: Streams) -> Result<(Captured, Captured, bool), Error> {
+    let Streams { stdout, stderr, .. } = streams;
+    // Checked before a draft is applied: a run whose output is lost did not end well.
+    for (name, stream) in [("stdout", &stdout), ("stderr", &stderr)] {
+        if let Some(error) = stream.failed() {
+            return Err(Error::setup(
+                format!("write what the guest printed to {name}"),
+                error,
+            ));
+        }
+    }
+    let overflowed = Stream::overflowed(&stdout) || Stream::overflowed(&stderr);
+    Ok((stdout.finish(), stderr.finish(), overflowed))
+}
+
+/// Sends what the socket takes now. No signal comes when the other end is gone.
+pub(crate) fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<usize> {
+    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }
 
 fn readable(fd: Option<&OwnedFd>) -> bool {

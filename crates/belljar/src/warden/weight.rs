@@ -16,8 +16,7 @@ const VALUE: u64 = 64;
 
 /// Puts an exception in the place of a value that is too heavy to be read.
 pub(super) fn refuse_heavy(seen: &mut Watched) {
-    let heavy = |frame: &&mut Frame| frame.kind == Kind::Returned && weight(&frame.body) > MOST;
-    let Some(frame) = seen.frame.as_mut().filter(heavy) else {
+    let Some(frame) = seen.frame.as_mut().filter(|frame| is_heavy(frame)) else {
         return;
     };
     let error = PythonError {
@@ -34,6 +33,11 @@ pub(super) fn refuse_heavy(seen: &mut Watched) {
         header: serde_json::to_vec(&error).unwrap_or_default(),
         body: Vec::new(),
     };
+}
+
+/// Whether a frame is a value that is too heavy to be read.
+pub(super) fn is_heavy(frame: &Frame) -> bool {
+    frame.kind == Kind::Returned && weight(&frame.body) > MOST
 }
 
 /// Never less than what the value takes in memory; of any bytes, JSON or not.

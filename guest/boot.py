@@ -14,18 +14,23 @@ from _io import open_code
 __builtins__ = dict(vars(builtins))
 folder, _, suffix = __file__.rpartition("/boot")
 getpid, write, fstat, set_blocking, close = posix.getpid, posix.write, posix.fstat, posix.set_blocking, posix.close
-pid, display, exc_info = getpid(), sys.__excepthook__, sys.exc_info
-ours, job = {id(globals()): globals()}, {}
+display, exc_info, register = sys.__excepthook__, sys.exc_info, __import__("faulthandler").register
+del sys.modules["faulthandler"]
+ours, parts, job, voice = {id(globals()): globals()}, {}, {}, []
 # Given back when the job has used up its memory, so that a last frame can be sent.
 spare = [None] * 8192
-try:
-    posix.set_inheritable(3, False)
-    control = fstat(3)[1:3]
-    # When the time is up the host asks with this signal where the job is, and the answer is written by C code.
-    __import__("faulthandler").register(64, 3, False)
-    del sys.modules["faulthandler"]
-except OSError:
-    control = None
+
+
+def attach():
+    """From here on this process speaks for the job, over the socket that is descriptor 3 now."""
+    voice[:] = getpid(), None
+    try:
+        posix.set_inheritable(3, False)
+        voice[1] = fstat(3)[1:3]
+        # When the time is up the host asks with this signal where the job is, and the answer is written by C code.
+        register(64, 3, False)
+    except OSError:
+        pass
 
 
 def read(path):
@@ -33,19 +38,29 @@ def read(path):
         return file.read()
 
 
-def part(name, *args):
-    """Calls the function `name` of the file `name`, which is shipped in the same form as this one."""
+def given(name):
+    """What the host gives with the job: its text as `job`, the arguments of a call as `args.json`."""
+    return read(f"{folder}/{name}")
+
+
+def load(name):
+    """Runs the file `name`, which is shipped in the same form as this one, and gives its names."""
     data = read(f"{folder}/{name}{suffix}")
     scope = {"__name__": f"belljar.{name}", "__builtins__": __builtins__}
-    ours[id(scope)] = scope
+    ours[id(scope)] = parts[name] = scope
     exec(marshal.loads(data[16:]) if suffix == ".pyc" else data, scope)
-    return scope[name](*args)
+    return scope
+
+
+def part(name, *args):
+    """Calls the function `name` of the file `name`."""
+    return (parts.get(name) or load(name))[name](*args)
 
 
 def send(kind, header=b"", body=b""):
     # A forked child must not speak for the job, nor a frame land in a file that took over the descriptor.
     try:
-        if getpid() != pid or fstat(3)[1:3] != control:
+        if [getpid(), fstat(3)[1:3]] != voice:
             return
         sizes = len(header).to_bytes(4, "little") + len(body).to_bytes(8, "little")
         for data in b"%c\1\0\0%b%b" % (kind, sizes, header), body:
@@ -61,7 +76,8 @@ def send(kind, header=b"", body=b""):
 
 def start(kind, origin, args):
     """Makes sys and `__main__` look as in plain Python. Gives what to call, and with what."""
-    sys.modules["__main__"] = module = type(sys)("__main__")
+    # A template has one from the start: what is preloaded may hold on to it.
+    sys.modules["__main__"] = module = job.get("module") or type(sys)("__main__")
     job["main"] = main = module.__dict__
     main["__loader__"] = sys.modules["_frozen_importlib"].BuiltinImporter
     if sys.version_info < (3, 14):
@@ -74,19 +90,18 @@ def start(kind, origin, args):
     path = [] if getattr(sys.flags, "safe_path", sys.flags.isolated) else sys.path
     path[:1] = [""]
     if kind == "call":
-        return part("call", read(f"{folder}/job"), read(f"{folder}/args.json"), job)
+        return part("call", given("job"), given("args.json"), job)
     if kind != "code" or origin == "-" or sys.version_info >= (3, 13):
-        return part("script", kind, origin, path, job, read, folder)
+        return part("script", kind, origin, path, job, read, given)
     # The name that exec gives to text is the one it has under -c; and unlike compile, it makes no syntax tree classes.
-    job["source"] = source = read(f"{folder}/job").decode()
+    job["source"] = source = given("job").decode()
     sys.orig_argv.insert(len(flags) + 1, source)
     return exec, (source, main)
 
 
 def ended(error):
     """Tells what ended the job. The caller then raises it again, and the interpreter ends as it always does."""
-    spare.clear()
-    tell = "ended", error, job, display, send, part if getpid() == pid else None, ours
+    tell = "ended", error, job, display, send, part if getpid() == voice[0] else None, ours
     try:
         try:
             part(*tell)
@@ -105,12 +120,22 @@ def returned(value):
     send(1, *((b'{"encoding": "json"}', value) if type(value) is bytes else ()))
 
 
-if sys.stdout is not None:
-    sys.stdout.reconfigure(line_buffering=True)
-try:
-    run, run_args = start(sys.argv[1], sys.argv[2], sys.argv[3:])
-    value = run(*run_args)
-except:  # the job may have replaced BaseException
-    ended(exc_info()[1])
-    raise
-returned(value)
+def main(kind, origin, args):
+    """Runs the job; how it ends is told to the host, and then left to the interpreter."""
+    try:
+        run, run_args = start(kind, origin, args)
+        value = run(*run_args)
+    except:  # the job may have replaced BaseException
+        # First of all: even to ask what was raised takes memory.
+        spare.clear()
+        ended(exc_info()[1])
+        raise
+    returned(value)
+
+
+# A template loads this file for its functions.
+if __name__ == "__main__":
+    attach()
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(line_buffering=True)
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

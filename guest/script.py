@@ -7,14 +7,14 @@ from _imp import _fix_co_filename
 from _warnings import filters
 
 
-def script(kind, origin, path, job, read, folder):
+def script(kind, origin, path, job, read, given):
     """Gives what to call, and with what. `path` is sys.path, or a list that nobody reads."""
     if kind == "module":
         sys.argv[0] = "-m"
         sys.orig_argv.insert(len(sys.orig_argv) - len(sys.argv), "-m")
         return module(path, posix.getcwd(), origin, True)
     if kind == "code":
-        return text(origin, job, read(f"{folder}/job"))
+        return text(origin, job, given("job"))
     file = origin if origin[:1] == "/" else f"{posix.getcwd()}/{origin}"
     real = sys.modules["os"].path.realpath(file)
     try:

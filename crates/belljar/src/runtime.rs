@@ -9,13 +9,20 @@ use std::ffi::OsString;
 use crate::job::{Job, Program, Stdin};
 use crate::plan::Plan;
 
+/// How many of them a cold run needs; the others belong to templates.
+const COLD: usize = 5;
 /// The runtime as source: the file that is started first, then those that it loads when it needs them.
-const SOURCE: [(&str, &[u8]); 5] = [
+const SOURCE: [(&str, &[u8]); 10] = [
     ("boot.py", include_bytes!("../../../guest/boot.py")),
     ("ended.py", include_bytes!("../../../guest/ended.py")),
     ("report.py", include_bytes!("../../../guest/report.py")),
     ("script.py", include_bytes!("../../../guest/script.py")),
     ("call.py", include_bytes!("../../../guest/call.py")),
+    ("template.py", include_bytes!("../../../guest/template.py")),
+    ("seal.py", include_bytes!("../../../guest/seal.py")),
+    ("seeds.py", include_bytes!("../../../guest/seeds.py")),
+    ("worker.py", include_bytes!("../../../guest/worker.py")),
+    ("preload.py", include_bytes!("../../../guest/preload.py")),
 ];
 
 /// Compiles the parts that come over standard input (a count, lengths, sources) and writes the same form with bytecode.
@@ -75,9 +82,19 @@ impl Runtime {
         }
     }
 
-    /// Names and contents; the first is started.
+    /// Names and contents for a cold run; the first is started.
     pub(crate) fn files(&self) -> &[(String, Cow<'static, [u8]>)] {
-        &self.files
+        &self.files[..COLD.min(self.files.len())]
+    }
+
+    /// Names and contents for a cabinet, and the name of the file that starts its template.
+    #[allow(dead_code, reason = "the cabinet takes it")]
+    pub(crate) fn with_template(&self) -> (&[(String, Cow<'static, [u8]>)], &str) {
+        let start = self
+            .files
+            .get(COLD)
+            .map_or("template.py", |(name, _)| name.as_str());
+        (&self.files, start)
     }
 
     /// Whether it would start faster if it were compiled, and the bytecode could be kept.

@@ -1,0 +1,113 @@
+"""Imports what a template shall have ready, and looks at what each import leaves behind that workers would share."""
+
+import posix
+import sys
+from time import perf_counter
+
+TEXT, ENTRIES = 400, 16
+
+
+def preload(names, flush):
+    """A line of report for each module, in their order."""
+    seen = Traces()
+    return [one(name, seen, flush) for name in names]
+
+
+def one(name, seen, flush):
+    error, start = None, perf_counter()
+    try:
+        __import__(name)
+    except BaseException as fault:
+        error = f"{type(fault).__name__}: {text(fault)}"[:TEXT]
+    seconds = perf_counter() - start
+    flush()
+    return {"name": name, "error": error, "seconds": seconds, **seen.new()}
+
+
+def text(fault):
+    try:
+        return str(fault)
+    except BaseException:
+        return "<exception str() failed>"
+
+
+class Traces:
+    """Threads, mappings and descriptors that were not there at the last look."""
+
+    def __init__(self):
+        self.before = self.look()
+
+    def new(self):
+        now, before = self.look(), self.before
+        self.before = now
+        return {
+            kind: [line[:TEXT] for key, line in now[kind].items() if key not in before[kind]][:ENTRIES] for kind in now
+        }
+
+    def look(self):
+        return {"threads": threads(), "shared": shared(), "descriptors": descriptors()}
+
+
+def threads():
+    found = {}
+    for tid in posix.listdir("/proc/self/task"):
+        try:
+            found[tid] = f"{contents(f'/proc/self/task/{tid}/comm').strip()} ({tid})"
+        except OSError:
+            pass
+    return found
+
+
+def shared():
+    """Memory that would be one and the same in all workers."""
+    lines = [line for line in contents("/proc/self/maps").splitlines() if line.split(" ", 2)[1] == "rw-s"]
+    return {line.split(" ", 1)[0]: line for line in lines}
+
+
+def descriptors():
+    found = {}
+    for number in posix.listdir("/proc/self/fd"):
+        try:
+            link = posix.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            # The one with which the folder was read.
+            continue
+        found[number, link] = f"{number} -> {link}"
+    return found
+
+
+def contents(path):
+    descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        chunks = []
+        while chunk := posix.read(descriptor, 1 << 16):
+            chunks.append(chunk)
+        return b"".join(chunks).decode("utf-8", "replace")
+    finally:
+        posix.close(descriptor)
+
+
+class Exits:
+    """What is registered with atexit while modules are loaded.
+
+    A handler of a third party shuts down what it opened at import, which belongs to the template; it must not run in
+    each worker. Those of the standard library look after what the job does, and would run in a cold run too.
+    """
+
+    def __init__(self):
+        self.atexit = __import__("atexit")
+        self.register, self.foreign = self.atexit.register, []
+
+    def __enter__(self):
+        def register(function, /, *args, **kwargs):
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if caller.partition(".")[0] not in sys.stdlib_module_names:
+                self.foreign.append(function)
+            return self.register(function, *args, **kwargs)
+
+        self.atexit.register = register
+
+    def __exit__(self, *_):
+        self.atexit.register = self.register
+        for function in self.foreign:
+            self.atexit.unregister(function)

@@ -1,0 +1,204 @@
+"""Takes a job over descriptor 3 and makes this process as a cold start would have made it; before that, rehearses."""
+
+import sys
+from _socket import socketpair
+from posix import _exit, chdir, close, dup, dup2, environ, execve, putenv, readv, write
+
+JOB, FAILED, PREFIX = 32, 9, 16
+EBADMSG, ENOENT, EACCES = 74, 2, 13
+# Both shapes of a job. What they touch is copied into this process now, and not while somebody waits.
+REHEARSAL = (
+    (
+        b'{"kind": "code", "origin": "-c", "args": [], "env": {}, "cwd": "/", "parts": [%d]}',
+        (b"def f(x):\n  x\nf(0)\n",),
+    ),
+    (
+        b'{"kind": "call", "origin": "-c", "args": [], "env": {}, "cwd": "/", "parts": [%d, %d]}',
+        (b"def f(x):\n  return [x]\n", b'{"args": [{"a": 0}], "kwargs": {}}'),
+    ),
+)
+
+
+def failed(control, step, errno):
+    """The last word of a worker that cannot be one."""
+    header = b'{"step": "%b", "errno": %d}' % (step.encode("ascii", "replace").replace(b'"', b"'"), errno)
+    try:
+        write(control, frame(FAILED, header))
+    finally:
+        _exit(1)
+
+
+def frame(kind, header, body=b""):
+    sizes = len(header).to_bytes(4, "little") + len(body).to_bytes(8, "little")
+    return b"%c\1\0\0%b%b%b" % (kind, sizes, header, body)
+
+
+def exactly(size):
+    """So many bytes and not one more: what follows is the job's own business."""
+    content = bytearray(size)
+    view = memoryview(content)
+    while view:
+        count = readv(3, [view])
+        if count == 0:
+            # The host is gone, and the jar with it.
+            _exit(0)
+        view = view[count:]
+    return content
+
+
+def receive(parse):
+    """The header of a job, and the parts of its body."""
+    prefix = exactly(PREFIX)
+    if prefix[:4] != b"%c\1\0\0" % JOB:
+        failed(3, "read the job", EBADMSG)
+    header = parse(exactly(int.from_bytes(prefix[4:8], "little")).decode("utf-8", "surrogateescape"))
+    body = memoryview(exactly(int.from_bytes(prefix[8:], "little")))
+    parts, start = [], 0
+    for size in header["parts"]:
+        parts.append(bytes(body[start : start + size]))
+        start += size
+    return header, parts
+
+
+def worker(boot, parse, hidden, place):
+    """Waits for the job, and gives what `main` of boot wants to know of it."""
+    header, parts = receive(parse)
+    add_variables(header["env"])
+    try:
+        chdir(header["cwd"])
+    except OSError as error:
+        failed(3, f"enter {header['cwd']}", error.errno)
+    kind, origin, args = header["kind"], header["origin"], header["args"]
+    if kind == "exec":
+        execute(origin, args)
+    hidden.show(kind, origin)
+    boot["given"] = dict(zip(("job", "args.json"), parts, strict=False)).__getitem__
+    place.first()
+    return kind, origin, args
+
+
+def add_variables(variables):
+    system = sys.modules.get("os")
+    for name, value in variables.items():
+        raw, content = encode(name), encode(value)
+        environ[raw] = content
+        if system is not None:
+            system.environ[name] = value
+        else:
+            putenv(raw, content)
+    if "TZ" in variables:
+        __import__("time").tzset()
+
+
+def encode(text):
+    return text.encode("utf-8", "surrogateescape")
+
+
+def execute(program, args):
+    """Becomes another program; a name without a slash is looked for as execvp does."""
+    signal = sys.modules["_signal"]
+    for number in signal.SIGPIPE, signal.SIGXFSZ:
+        # Python ignores these two, and an ignored signal stays ignored.
+        signal.signal(number, signal.SIG_DFL)
+    folders = [""] if "/" in program else environ.get(b"PATH", b"").decode("utf-8", "surrogateescape").split(":")
+    errno = ENOENT
+    for folder in folders:
+        try:
+            execve(f"{folder}/{program}" if folder else program, [program, *args], environ)
+        except OSError as error:
+            errno = error.errno if errno != EACCES else EACCES
+    failed(3, "run the program", errno)
+
+
+class Place:
+    """Where a job's own folder goes in sys.path, and the arguments that the interpreter was started with."""
+
+    def __init__(self, folder):
+        safe = getattr(sys.flags, "safe_path", sys.flags.isolated)
+        # A name that no finder knows, so that a preload cannot be one of our own files by its name.
+        self.mark = None if safe else f"{folder}/none"
+        self.argv, self.orig_argv = sys.argv, sys.orig_argv
+        if self.mark:
+            sys.path[:1] = [self.mark]
+
+    def first(self):
+        """To the front, where boot puts something else in its place."""
+        sys.argv, sys.orig_argv = list(self.argv), list(self.orig_argv)
+        if self.mark:
+            if self.mark in sys.path:
+                sys.path.remove(self.mark)
+            sys.path.insert(0, self.mark)
+
+    def last(self):
+        """As if no job had been started."""
+        sys.argv, sys.orig_argv = list(self.argv), list(self.orig_argv)
+        if self.mark:
+            sys.path[0] = self.mark
+
+
+class Hidden:
+    """Modules that a cold run loads for some kinds of job only: loaded once in the template, shown with the job."""
+
+    def __init__(self, known):
+        # Ours: none of them is loaded in plain Python. A call needs one.
+        new = {name: module for name, module in sys.modules.items() if name not in known}
+        for name in new:
+            del sys.modules[name]
+        self.modules = {"call": {"_json": new["_json"]}} if "_json" in new else {}
+
+    def load(self, kind, *names):
+        before = dict(sys.modules)
+        for name in names:
+            __import__(name)
+        self.modules[kind] = {name: module for name, module in sys.modules.items() if name not in before}
+        self.hide(kind)
+
+    def kind(self, kind, origin):
+        # Since 3.13 the text after -c is kept for tracebacks.
+        return "text" if kind == "code" and origin != "-" and sys.version_info >= (3, 13) else kind
+
+    def show(self, kind, origin):
+        for name, module in self.modules.get(self.kind(kind, origin), {}).items():
+            sys.modules[name] = module
+            parent, _, child = name.rpartition(".")
+            if parent in sys.modules:
+                setattr(sys.modules[parent], child, module)
+
+    def hide(self, kind):
+        for name in self.modules.get(kind, ()):
+            sys.modules.pop(name, None)
+            parent, _, child = name.rpartition(".")
+            if parent in sys.modules and hasattr(sys.modules[parent], child):
+                delattr(sys.modules[parent], child)
+
+
+def rehearse(boot, parse, hidden, place, main):
+    """Runs a job of each shape over a socket of its own, and leaves no trace of it."""
+    control = dup(3)
+    near, far = (end.detach() for end in socketpair())
+    dup2(far, 3, False)
+    boot["attach"]()
+    lines = vars(sys.modules.get("linecache") or hidden.modules.get("text", {}).get("linecache") or sys)
+    kept = [(lines[name], dict(lines[name])) for name in ("cache", "_interactive_cache") if name in lines]
+    for header, parts in REHEARSAL:
+        write(near, frame(JOB, header % tuple(map(len, parts)), b"".join(parts)))
+        kind, origin, args = worker(boot, parse, hidden, place)
+        boot["main"](kind, origin, args)
+        hidden.hide(hidden.kind(kind, origin))
+        place.last()
+        boot["job"].clear()
+        fresh(main)
+        boot["job"]["module"] = main
+    for cache, before in kept:
+        cache.clear()
+        cache.update(before)
+    dup2(control, 3, False)
+    for number in control, near, far:
+        close(number)
+    boot["attach"]()
+
+
+def fresh(module):
+    """Takes away what a job has put into its `__main__`."""
+    module.__dict__.clear()
+    module.__dict__.update(type(sys)("__main__").__dict__)

@@ -13,6 +13,8 @@
 //! | `confine` | Landlock rulesets |
 //! | `descriptors` | exact descriptor tables, passing descriptors |
 //! | `inherit` | what of its caller a guest must not inherit |
+//! | `inspect` | another process seen from outside, through /proc |
+//! | `memfd` | memory as a file that can no longer change |
 //! | `namespaces` | namespaces as descriptors: one's own, and joining |
 //! | `network` | the loopback of a new network namespace |
 //! | `seccomp` | the system-call filter: its list, emitter and loader |
@@ -23,6 +25,8 @@ pub mod cgroup;
 pub mod confine;
 pub mod descriptors;
 pub mod inherit;
+pub mod inspect;
+pub mod memfd;
 pub mod mount;
 pub mod namespaces;
 pub mod network;

@@ -36,7 +36,7 @@ struct PidfdInfo {
 const _: () = assert!(size_of::<PidfdInfo>() == 64);
 
 /// `PIDFD_GET_INFO` with that size.
-const GET_INFO: libc::c_ulong = 0xc040_ff0b;
+const GET_INFO: u32 = 0xc040_ff0b;
 /// `PIDFD_INFO_EXIT`.
 const INFO_EXIT: u64 = 1 << 3;
 
@@ -115,7 +115,7 @@ pub fn exit_info(pidfd: BorrowedFd<'_>) -> io::Result<Option<ExitInfo>> {
         ..PidfdInfo::default()
     };
     // SAFETY: the request carries the size of the struct, which is valid for reads and writes.
-    if unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO, &raw mut info) } == 0 {
+    if unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) } == 0 {
         let told = info.mask & INFO_EXIT != 0;
         return Ok(told.then_some(ExitInfo {
             status: info.exit_code,

@@ -1,4 +1,4 @@
-//! Resource limits of one process, for a forked child to set on itself.
+//! Resource limits of one process: for a forked child to set on itself, or on another from outside.
 //!
 //! What it stops: core files, endless descriptors, files and CPU time, where no cgroup counts them.
 
@@ -52,12 +52,40 @@ pub struct RlimitError {
 /// Lowering always works. A hard limit above the current one is cut to it where raising is not permitted, so what
 /// holds in the end is never looser than what was asked for.
 pub fn apply(limits: &[Rlimit]) -> Result<(), RlimitError> {
+    set_all(None, limits)
+}
+
+/// As [`apply`], on another process: of the same user, or below a user namespace that this one has SYS_RESOURCE over.
+pub fn set_for(pid: i32, limits: &[Rlimit]) -> Result<(), RlimitError> {
+    set_all(Some(pid), limits)
+}
+
+/// The limit that another process has now.
+pub fn get_for(pid: i32, resource: Resource) -> std::io::Result<Rlimit> {
+    let mut found = libc::rlimit64 {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: no new limit, and a valid place for the present one.
+    let done = unsafe { libc::prlimit64(pid, resource as _, std::ptr::null(), &raw mut found) };
+    if done < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    let finite = |limit: u64| (limit != libc::RLIM64_INFINITY).then_some(limit);
+    Ok(Rlimit {
+        resource,
+        soft: finite(found.rlim_cur),
+        hard: finite(found.rlim_max),
+    })
+}
+
+fn set_all(pid: Option<i32>, limits: &[Rlimit]) -> Result<(), RlimitError> {
     limits.iter().try_for_each(|limit| {
-        match set(limit.resource, limit.soft, limit.hard) {
-            Err(Errno::PERM) => {
-                let hard = lower(limit.hard, Rlimit::current(limit.resource).hard);
-                set(limit.resource, limit.soft, hard)
-            }
+        match set(pid, limit.resource, limit.soft, limit.hard) {
+            Err(Errno::PERM) => present(pid, limit.resource).and_then(|present| {
+                let hard = lower(limit.hard, present.hard);
+                set(pid, limit.resource, limit.soft, hard)
+            }),
             other => other,
         }
         .map_err(|errno| RlimitError {
@@ -70,15 +98,30 @@ pub fn apply(limits: &[Rlimit]) -> Result<(), RlimitError> {
 /// Raises the soft limit on open files to the hard one.
 pub fn most_files() -> std::io::Result<()> {
     let hard = Rlimit::current(Resource::Nofile).hard;
-    set(Resource::Nofile, hard, hard).map_err(std::io::Error::from)
+    set(None, Resource::Nofile, hard, hard).map_err(std::io::Error::from)
 }
 
-fn set(resource: Resource, soft: Option<u64>, hard: Option<u64>) -> rustix::io::Result<()> {
+fn present(pid: Option<i32>, resource: Resource) -> rustix::io::Result<Rlimit> {
+    match pid {
+        None => Ok(Rlimit::current(resource)),
+        Some(pid) => {
+            get_for(pid, resource).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
+        }
+    }
+}
+
+fn set(pid: Option<i32>, resource: Resource, soft: Option<u64>, hard: Option<u64>) -> rustix::io::Result<()> {
     let limit = rustix::process::Rlimit {
         current: lower(soft, hard),
         maximum: hard,
     };
-    rustix::process::setrlimit(resource, limit)
+    match pid {
+        None => rustix::process::setrlimit(resource, limit),
+        Some(pid) => {
+            let pid = rustix::process::Pid::from_raw(pid).ok_or(Errno::SRCH)?;
+            rustix::process::prlimit(Some(pid), resource, limit).map(|_| ())
+        }
+    }
 }
 
 /// The tighter of two limits.

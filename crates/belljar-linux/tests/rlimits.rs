@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Output};
 
-use belljar_linux::rlimits::{Resource, Rlimit, apply};
+use belljar_linux::rlimits::{Resource, Rlimit, apply, get_for, set_for};
 
 /// Runs a shell script under the limits, as a user who may not raise any.
 fn run(limits: &'static [Rlimit], script: &str) -> Output {
@@ -103,4 +103,37 @@ fn cpu_seconds_end_a_loop() {
         matches!(output.status.signal(), Some(libc::SIGXCPU | libc::SIGKILL)),
         "{output:?}"
     );
+}
+
+#[test]
+fn limits_of_another_process_are_set_and_read_from_outside() {
+    let mut child = Command::new("/bin/sleep").arg("3600").spawn().unwrap();
+    let pid = child.id() as i32;
+    let before = get_for(pid, Resource::Nofile).unwrap();
+    assert_eq!(before, Rlimit::current(Resource::Nofile));
+    let limits = [
+        Rlimit::fixed(Resource::Nofile, 33),
+        Rlimit {
+            resource: Resource::Cpu,
+            soft: Some(5),
+            hard: Some(6),
+        },
+    ];
+    set_for(pid, &limits).unwrap();
+    for limit in limits {
+        assert_eq!(get_for(pid, limit.resource).unwrap(), limit);
+    }
+    let text = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("Max cpu time"))
+        .unwrap();
+    assert_eq!(
+        line.split_whitespace().skip(3).take(2).collect::<Vec<_>>(),
+        ["5", "6"]
+    );
+    assert_eq!(Rlimit::current(Resource::Nofile), before, "its own stay");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(get_for(pid, Resource::Nofile).is_err() && set_for(pid, &limits).is_err());
 }

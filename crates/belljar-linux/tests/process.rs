@@ -61,15 +61,22 @@ fn a_process_gets_the_number_that_was_asked_for() {
 fn the_first_process_reaps_orphans_without_waiting() {
     as_first(|| {
         assert_eq!(process::reap_any().unwrap(), None, "no child at all");
+        let (read, write) = std::io::pipe().unwrap();
         let parent = process::start(Namespaces::NONE, || {
             process::start(Namespaces::NONE, || 7).unwrap();
+            rustix::io::write(&write, b"x").unwrap();
             sleep_forever()
         })
         .unwrap();
+        // Killed before it has a child of its own, it would leave no orphan.
+        rustix::io::read(&read, &mut [0; 1]).unwrap();
         assert_eq!(process::reap_any().unwrap(), None, "a child that runs");
         parent.kill().unwrap();
         let mut codes = Vec::new();
+        let started = std::time::Instant::now();
         while codes.len() < 2 {
+            assert!(started.elapsed().as_secs() < 60, "only {codes:?} ended");
+            std::thread::sleep(std::time::Duration::from_millis(1));
             if let Some((_, ended)) = process::reap_any().unwrap() {
                 assert!(ended.max_rss > 0);
                 codes.push((ended.code(), ended.signal()));

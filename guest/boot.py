@@ -87,7 +87,7 @@ def start(kind, origin, args):
     sys.argv = [origin, *args]
     sys.orig_argv = flags + sys.argv
     # Under -P or -I our folder is not in front, and plain Python puts nothing there either.
-    path = [] if getattr(sys.flags, "safe_path", sys.flags.isolated) else sys.path
+    path = [] if getattr(sys.flags, "safe_path", sys.flags.isolated) else job.get("path", sys.path)
     path[:1] = [""]
     if kind == "call":
         return part("call", given("job"), given("args.json"), job)

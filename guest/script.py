@@ -8,7 +8,7 @@ from _warnings import filters
 
 
 def script(kind, origin, path, job, read, given):
-    """Gives what to call, and with what. `path` is sys.path, or a list that nobody reads."""
+    """Gives what to call, and with what. The front of `path` is that of sys.path, or nobody reads it."""
     if kind == "module":
         sys.argv[0] = "-m"
         sys.orig_argv.insert(len(sys.orig_argv) - len(sys.argv), "-m")

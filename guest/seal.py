@@ -83,7 +83,8 @@ def seal(order, fds, failed):
     spaces = dict(zip(names, fds[4:], strict=False))
     rest = fds[4 + len(names) :]
     confined = order["ruleset"]
-    ruleset, groups = (rest[0], rest[1:]) if confined else (-1, rest)
+    ruleset = rest[0] if confined else -1
+    groups = rest[confined : confined + order["groups"]]
     step = "start a session"
     try:
         # First of all: a signal to the process group crosses pid namespaces.

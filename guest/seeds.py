@@ -42,7 +42,10 @@ def reseed(found):
         # It looks for a change of its process id, which need not change from one namespace to another.
         modules["tempfile"]._name_sequence = None
     if "uuid" in modules:
-        modules["uuid"]._node = modules["uuid"]._last_timestamp = None
+        # libuuid keeps its node and clock sequence where nobody can reach them; without it Python makes its own.
+        uuid = modules["uuid"]
+        uuid._generate_time_safe = uuid._last_timestamp = None
+        uuid._node = int.from_bytes(urandom(6), "big") | 1 << 40
     if "_ssl" in modules:
         modules["_ssl"].RAND_add(urandom(48), 48.0)
     if "multiprocessing.process" in modules:

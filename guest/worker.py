@@ -73,7 +73,8 @@ def worker(boot, parse, hidden, place):
         execute(origin, args)
     hidden.show(kind, origin)
     boot["given"] = dict(zip(("job", "args.json"), parts, strict=False)).__getitem__
-    place.first()
+    place.reset()
+    boot["job"]["path"] = place
     return kind, origin, args
 
 
@@ -116,24 +117,22 @@ class Place:
     def __init__(self, folder):
         safe = getattr(sys.flags, "safe_path", sys.flags.isolated)
         # A name that no finder knows, so that a preload cannot be one of our own files by its name.
-        self.mark = None if safe else f"{folder}/none"
-        self.argv, self.orig_argv = sys.argv, sys.orig_argv
+        self.mark, self.at = None if safe else f"{folder}/none", 0
+        self.argv, self.orig_argv = list(sys.argv), list(sys.orig_argv)
         if self.mark:
             sys.path[:1] = [self.mark]
 
-    def first(self):
-        """To the front, where boot puts something else in its place."""
+    def reset(self):
+        """As if nothing had been run; what is preloaded may have put something in front."""
         sys.argv, sys.orig_argv = list(self.argv), list(self.orig_argv)
-        if self.mark:
-            if self.mark in sys.path:
-                sys.path.remove(self.mark)
-            sys.path.insert(0, self.mark)
+        if self.mark and self.mark in sys.path:
+            self.at = sys.path.index(self.mark)
+        elif self.mark:
+            sys.path[self.at : self.at + 1] = [self.mark]
 
-    def last(self):
-        """As if no job had been started."""
-        sys.argv, sys.orig_argv = list(self.argv), list(self.orig_argv)
-        if self.mark:
-            sys.path[0] = self.mark
+    def __setitem__(self, _, first):
+        """What boot takes for the front of sys.path."""
+        sys.path[self.at : self.at + 1] = first
 
 
 class Hidden:
@@ -185,7 +184,7 @@ def rehearse(boot, parse, hidden, place, main):
         kind, origin, args = worker(boot, parse, hidden, place)
         boot["main"](kind, origin, args)
         hidden.hide(hidden.kind(kind, origin))
-        place.last()
+        place.reset()
         boot["job"].clear()
         fresh(main)
         boot["job"]["module"] = main

@@ -51,6 +51,22 @@ pub struct Running {
 /// Starts a warden and hands it the job.
 pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<Running, Error> {
     let plan = &*plan.tighten(&job.limits)?;
+    let (ours, warden) = start_binary(binary)?;
+    let groups = sweep::hierarchy(plan).cloned();
+    let running = Running {
+        socket: ours,
+        warden,
+        groups,
+    };
+    let (request, blobs, fds) = Request::new(plan, job)?;
+    let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+    send(&running.socket, &request, &blobs, &fds)
+        .map_err(|error| Error::setup("hand the job to the warden", error))?;
+    Ok(running)
+}
+
+/// Starts our binary as a warden, with one socket and nothing else of ours.
+pub(crate) fn start_binary(binary: &std::path::Path) -> Result<(UnixStream, Child), Error> {
     let (ours, wardens) = UnixStream::pair().map_err(|error| Error::setup("make a socket pair", error))?;
     let warden = Command::new(binary)
         .arg("warden")
@@ -70,17 +86,7 @@ pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<R
         })
         .spawn()
         .map_err(|error| Error::setup(format!("start {}", binary.display()), error))?;
-    let groups = sweep::hierarchy(plan).cloned();
-    let running = Running {
-        socket: ours,
-        warden,
-        groups,
-    };
-    let (request, blobs, fds) = Request::new(plan, job)?;
-    let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
-    send(&running.socket, &request, &blobs, &fds)
-        .map_err(|error| Error::setup("hand the job to the warden", error))?;
-    Ok(running)
+    Ok((ours, warden))
 }
 
 impl Running {

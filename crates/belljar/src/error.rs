@@ -60,7 +60,9 @@ pub enum Error {
     #[error(transparent)]
     Limit(#[from] crate::plan::LooserLimit),
     /// A name that cannot be preloaded.
-    #[error("cannot preload {name:?}: it is not the name of a module; give names such as numpy or package.module")]
+    #[error(
+        "cannot preload {name:?}: it is not the name of a module; give names such as numpy or package.module"
+    )]
     Module {
         /// The name as given.
         name: String,

@@ -15,8 +15,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use crate::job::Job;
 use crate::plan::{Plan, Step};
 
-pub(crate) use init::init;
-pub(crate) use report::{Report, receive};
+pub(crate) use guest::{choose, filter, set_limits};
+pub(crate) use init::{Failure, enter, groups, init, prepare, set_up, step};
+pub(crate) use report::{Report, receive, send};
+pub(crate) use root::{folder, mask, mask_sources, open_folder};
 pub(crate) use sources::{Sources, open_sources};
 
 /// What init needs, all of it prepared by the warden before the copy is made.
@@ -43,7 +45,7 @@ pub(crate) struct Room<'a> {
 
 impl Room<'_> {
     /// Whether the plan has such a step.
-    fn has(&self, which: impl Fn(&Step) -> bool) -> bool {
+    pub(crate) fn has(&self, which: impl Fn(&Step) -> bool) -> bool {
         self.plan.steps().iter().any(which)
     }
 }

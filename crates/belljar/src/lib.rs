@@ -37,6 +37,8 @@
 //! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
 //! interpreters.
 
+#[allow(dead_code)] // Until the pool takes it up.
+mod cabinet;
 pub mod client;
 mod command;
 mod error;

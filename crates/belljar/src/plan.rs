@@ -93,6 +93,17 @@ impl Plan {
         &self.env
     }
 
+    /// The variables that a template gets: those that belljar sets itself.
+    pub(crate) fn template_env(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.env.iter().filter(|(name, _)| environment::is_ours(name))
+    }
+
+    /// The variables that only a job gets, because the policy names them.
+    #[allow(dead_code)] // Until the pool takes it up.
+    pub(crate) fn given_env(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.env.iter().filter(|(name, _)| !environment::is_ours(name))
+    }
+
     /// The host folder that takes the place of a fresh /jar.
     pub fn workdir(&self) -> Option<&Workdir> {
         self.workdir.as_ref()

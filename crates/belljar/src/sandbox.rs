@@ -361,7 +361,19 @@ mod tests {
     fn only_names_of_modules_can_be_preloaded() {
         let check = |name: &str| check_modules(&[name.to_owned()]).is_ok();
         assert!(check("numpy") && check("os.path") && check("_x1") && check("módulo"));
-        for name in ["", ".", "a.", ".a", "a b", "a;b", "1a", "a-b", "os\0", "../x", "a\nimport b"] {
+        for name in [
+            "",
+            ".",
+            "a.",
+            ".a",
+            "a b",
+            "a;b",
+            "1a",
+            "a-b",
+            "os\0",
+            "../x",
+            "a\nimport b",
+        ] {
             assert!(!check(name), "{name:?}");
         }
         assert!(!check(&"a".repeat(256)));

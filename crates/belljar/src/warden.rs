@@ -23,6 +23,7 @@ use crate::plan::Plan;
 use crate::runtime;
 
 pub use serve::serve;
+pub(crate) use start::{Ids, ids, namespaces as cabinet_namespaces};
 pub use steer::Steering;
 
 /// Runs one job in a jar of its own, from delivery to the empty jar.

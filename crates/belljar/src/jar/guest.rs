@@ -200,7 +200,7 @@ pub(super) fn confine_to(room: &Room<'_>, rules: &confine::Rules) -> io::Result<
     confine::confine(&rules).map_err(io::Error::other)
 }
 
-fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
+pub(crate) fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
     for step in room.plan.steps() {
         if let Step::Seccomp { internet, affinity } = step {
             let families = if *internet {
@@ -244,17 +244,21 @@ fn session(terminal: bool) -> io::Result<()> {
 
 /// Keeps the guest on some processors, chosen by chance so that jars do not all share the first one.
 fn pin(count: usize) -> io::Result<()> {
+    process::pin(&choose(count)?)
+}
+
+/// Some processors, by chance.
+pub(crate) fn choose(count: usize) -> io::Result<Vec<usize>> {
     let all = process::processors()?;
     let mut chance = [0; 2];
     rustix::rand::getrandom(&mut chance, rustix::rand::GetRandomFlags::empty())?;
     let first = usize::from(u16::from_le_bytes(chance));
-    let chosen: Vec<usize> = (0..count.min(all.len()))
+    Ok((0..count.min(all.len()))
         .map(|offset| all[(first + offset) % all.len()])
-        .collect();
-    process::pin(&chosen)
+        .collect())
 }
 
-fn set_limits(limits: &[Rlimit]) -> io::Result<()> {
+pub(crate) fn set_limits(limits: &[Rlimit]) -> io::Result<()> {
     for limit in limits {
         let resource = match limit.name.as_str() {
             "core" => Resource::Core,

@@ -11,7 +11,7 @@ use super::{Room, guest, open_sources};
 use crate::plan::{Namespace, Step};
 
 /// A failed step: what was being done, and the error.
-pub(super) type Failure = (String, io::Error);
+pub(crate) type Failure = (String, io::Error);
 
 /// The whole life of a jar's init. Runs in a copy of the warden; the code it gives means nothing.
 pub(crate) fn init(mut room: Room<'_>) -> i32 {
@@ -33,7 +33,7 @@ pub(crate) fn init(mut room: Room<'_>) -> i32 {
 }
 
 /// Waits for the warden to have set up ids and limits, and takes them on.
-fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
+pub(crate) fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
     // Without this the warden's end would stay open here, and its death would go unnoticed.
     step(
         "let go of the warden's socket",
@@ -128,7 +128,7 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
 }
 
 /// A step of the plan as what was being done; the plan itself says what will be there.
-pub(super) fn set_up(step: &Step) -> String {
+pub(crate) fn set_up(step: &Step) -> String {
     format!("set up {step}")
 }
 
@@ -159,12 +159,12 @@ fn serve(room: Room<'_>, guest: &guest::Guest) -> i32 {
     0
 }
 
-fn step<T>(what: &str, done: io::Result<T>) -> Result<T, Failure> {
+pub(crate) fn step<T>(what: &str, done: io::Result<T>) -> Result<T, Failure> {
     done.map_err(|error| (what.to_owned(), error))
 }
 
 /// The warden has made the cgroup meanwhile.
-fn groups(report: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
+pub(crate) fn groups(report: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     match descriptors::receive(report, &mut [0; 1])? {
         (1, groups) => Ok(groups),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -173,7 +173,7 @@ fn groups(report: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
 
 /// Enters the jar's cgroup and, once there, a view of the tree that starts with it. A process that enters by itself
 /// spares the kernel a grace period.
-pub(super) fn enter(room: &Room<'_>, groups: &[OwnedFd]) -> io::Result<()> {
+pub(crate) fn enter(room: &Room<'_>, groups: &[OwnedFd]) -> io::Result<()> {
     for group in groups {
         rustix::io::write(group, b"0")?;
     }

@@ -45,7 +45,7 @@ pub(crate) enum Report {
 }
 
 /// Sends a report. The warden is gone if this fails, and then so are we.
-pub(super) fn send(socket: BorrowedFd<'_>, report: &Report, fds: &[BorrowedFd<'_>]) {
+pub(crate) fn send(socket: BorrowedFd<'_>, report: &Report, fds: &[BorrowedFd<'_>]) {
     let Ok(bytes) = serde_json::to_vec(report) else {
         return;
     };

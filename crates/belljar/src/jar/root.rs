@@ -23,7 +23,7 @@ const SKELETON_SIZE: u64 = 4 << 20;
 
 /// The root while it is being put together. It is entered at once, with the host's root still below our feet as the
 /// current folder: from then on every path, and every link on the way, is resolved inside the jar.
-pub(super) struct Root {
+pub(crate) struct Root {
     sources: Sources,
     /// The parts of the scratch tmpfs, in the order of its targets.
     parts: Vec<OwnedFd>,
@@ -44,7 +44,7 @@ impl Root {
     }
 
     /// Carries out one step; steps of other layers are not its business.
-    pub(super) fn step(&mut self, position: usize, step: &Step, room: &Room<'_>) -> io::Result<()> {
+    pub(crate) fn step(&mut self, position: usize, step: &Step, room: &Room<'_>) -> io::Result<()> {
         match step {
             Step::Root => self.begin(room),
             Step::Bind { target, .. } => self.attach(position, target),
@@ -62,7 +62,10 @@ impl Root {
                 folder(Path::new("/proc"))?;
                 mount::proc(Path::new("/proc"))
             }
-            Step::Mask { paths, read_only } => self.mask(paths, read_only),
+            Step::Mask { paths, read_only } => {
+                mask_sources()?;
+                mask(paths, read_only)
+            }
             Step::Scratch { targets, .. } => self.scratch(targets, room),
             Step::Pivot => self.finish(room),
             _ => Ok(()),
@@ -180,34 +183,6 @@ impl Root {
         }
     }
 
-    fn mask(&self, paths: &[PathBuf], read_only: &[PathBuf]) -> io::Result<()> {
-        // Masks are parts of our own root: an empty file and an empty folder, never a path that the host chooses.
-        let (nothing, nowhere) = (
-            Path::new("/run/belljar/nothing"),
-            Path::new("/run/belljar/nowhere"),
-        );
-        file(nothing, b"", 0o444)?;
-        folder(nowhere)?;
-        for mask in [nothing, nowhere] {
-            // Binds of a read-only mount are read-only.
-            mount::bind(mask, mask)?;
-            mount::lock(mask)?;
-        }
-        // First, because such a bind would cover the masks below it.
-        for path in read_only {
-            mount::bind(path, path)?;
-            mount::lock(path)?;
-        }
-        for path in paths {
-            match fs::symlink_metadata(path) {
-                Ok(found) if found.is_dir() => mount::bind(nowhere, path)?,
-                Ok(found) if found.is_file() => mount::bind(nothing, path)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     fn scratch(&mut self, targets: &[PathBuf], room: &Room<'_>) -> io::Result<()> {
         for (tree, target) in self.parts.drain(..).zip(targets) {
             folder(target)?;
@@ -240,6 +215,38 @@ impl Root {
         mount::leave_host()?;
         mount::lock(Path::new("/"))
     }
+}
+
+/// What masks are made of: an empty file and an empty folder of our own root, never a path that the host chooses.
+const NOTHING: &str = "/run/belljar/nothing";
+const NOWHERE: &str = "/run/belljar/nowhere";
+
+/// Puts the empty file and the empty folder there, read-only: binds of a read-only mount are read-only.
+pub(crate) fn mask_sources() -> io::Result<()> {
+    file(Path::new(NOTHING), b"", 0o444)?;
+    folder(Path::new(NOWHERE))?;
+    for mask in [Path::new(NOTHING), Path::new(NOWHERE)] {
+        mount::bind(mask, mask)?;
+        mount::lock(mask)?;
+    }
+    Ok(())
+}
+
+/// Hides `paths` and makes `read_only` so.
+pub(crate) fn mask(paths: &[PathBuf], read_only: &[PathBuf]) -> io::Result<()> {
+    // First, because such a bind would cover the masks below it.
+    for path in read_only {
+        mount::bind(path, path)?;
+        mount::lock(path)?;
+    }
+    for path in paths {
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => mount::bind(Path::new(NOWHERE), path)?,
+            Ok(found) if found.is_file() => mount::bind(Path::new(NOTHING), path)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Makes the top-level entries of a folder read-only that tools on the host obey. Links are left alone: what they lead
@@ -281,7 +288,7 @@ fn place<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-fn folder(path: &Path) -> io::Result<()> {
+pub(crate) fn folder(path: &Path) -> io::Result<()> {
     match place(path, || fs::DirBuilder::new().mode(0o755).create(path)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done,
@@ -304,7 +311,7 @@ fn file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// A folder of the jar, for the warden to read when the jar is empty.
-pub(super) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(
         path,
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,

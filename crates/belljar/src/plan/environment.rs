@@ -33,6 +33,22 @@ const THREADS: [&str; 6] = [
     "PYTHON_CPU_COUNT",
 ];
 
+/// Whether belljar sets this variable itself. The others are the policy's own; they may be secrets, and no template gets them.
+pub(crate) fn is_ours(name: &str) -> bool {
+    const OTHERS: [&str; 9] = [
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONNOUSERSITE",
+        "VIRTUAL_ENV",
+    ];
+    OTHERS.contains(&name) || THREADS.contains(&name) || CACHES.iter().any(|(cache, _)| *cache == name)
+}
+
 pub(super) fn environment(policy: &Policy, python: &Interpreter) -> BTreeMap<String, String> {
     let mut env = BTreeMap::new();
     let mut set = |name: &str, value: &str| {

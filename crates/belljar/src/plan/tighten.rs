@@ -9,7 +9,9 @@ use crate::policy::{format_duration, format_size};
 
 /// A job asked for more than its sandbox allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the job asks for {limit} {asked}, which is more than the {most} of its sandbox; raise the sandbox's own limit")]
+#[error(
+    "the job asks for {limit} {asked}, which is more than the {most} of its sandbox; raise the sandbox's own limit"
+)]
 pub struct LooserLimit {
     /// Which limit.
     pub limit: &'static str,
@@ -29,7 +31,9 @@ impl Plan {
         let own = &mut plan.limits;
         if let Some(timeout) = limits.timeout {
             let none = std::time::Duration::MAX;
-            check("timeout", timeout, own.timeout.unwrap_or(none), |time| format_duration(*time))?;
+            check("timeout", timeout, own.timeout.unwrap_or(none), |time| {
+                format_duration(*time)
+            })?;
             own.timeout = Some(timeout);
             plan.steps.retain(|step| !matches!(step, Step::Deadline { .. }));
             plan.steps.push(Step::Deadline {
@@ -41,7 +45,12 @@ impl Plan {
             own.output = output;
         }
         if let Some(seconds) = limits.cpu_seconds {
-            check("cpu_seconds", seconds, own.cpu_seconds.unwrap_or(f64::INFINITY), f64::to_string)?;
+            check(
+                "cpu_seconds",
+                seconds,
+                own.cpu_seconds.unwrap_or(f64::INFINITY),
+                f64::to_string,
+            )?;
             own.cpu_seconds = Some(seconds);
             plan.rlimit("cpu", seconds.ceil() as u64, seconds.ceil() as u64 + 1);
         }

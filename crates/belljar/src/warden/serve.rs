@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::{Steering, run};
+use crate::cabinet::{self, Opening};
 use crate::client::{Reply, Request, receive, send};
 use crate::error::Error;
 
@@ -29,7 +30,10 @@ fn answer() -> Result<(), Error> {
         .map_err(|error| Error::setup("take the caller's socket", error))?;
     // A session of its own: a Ctrl-C at the caller's terminal is the caller's to pass on. Fails for a leader already.
     let _ = rustix::process::setsid();
-    let (plan, job) = job(&socket)?;
+    let (plan, job) = match asked(&socket)? {
+        Asked::Job(plan, job) => (*plan, *job),
+        Asked::Cabinet(opening, keeper) => return cabinet::hold(&opening, keeper, &socket),
+    };
     let steering = socket.try_clone().and_then(|copy| {
         copy.set_nonblocking(true)?;
         Ok(OwnedFd::from(copy))
@@ -43,14 +47,35 @@ fn answer() -> Result<(), Error> {
     send(&socket, &reply, &blobs, &[]).map_err(|error| Error::setup("answer the caller", error))
 }
 
-fn job(socket: &UnixStream) -> Result<(crate::Plan, crate::Job), Error> {
+/// What an engine may ask of a warden. A cabinet has a `spec`, a job has none.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum Head {
+    Cabinet(Box<Opening>),
+    Job(Box<Request>),
+}
+
+enum Asked {
+    Job(Box<crate::Plan>, Box<crate::Job>),
+    Cabinet(Box<Opening>, OwnedFd),
+}
+
+fn asked(socket: &UnixStream) -> Result<Asked, Error> {
     let mut first = vec![0; FIRST];
     let taken = belljar_linux::descriptors::receive(socket.as_fd(), &mut first);
-    let (length, fds) = taken.map_err(|error| Error::setup("take a job", error))?;
+    let (length, mut fds) = taken.map_err(|error| Error::setup("take a job", error))?;
     first.truncate(length);
-    let (request, blobs) =
-        receive::<Request>(socket, first).map_err(|error| Error::setup("take a job", error))?;
-    request.into_job(blobs, fds).ok_or(Error::Lost {
+    let (head, blobs) = receive::<Head>(socket, first).map_err(|error| Error::setup("take a job", error))?;
+    let asked = match head {
+        Head::Cabinet(opening) if opening.is_ours() => {
+            fds.pop().map(|keeper| Asked::Cabinet(opening, keeper))
+        }
+        Head::Cabinet(_) => None,
+        Head::Job(request) => request
+            .into_job(blobs, fds)
+            .map(|(plan, job)| Asked::Job(Box::new(plan), Box::new(job))),
+    };
+    asked.ok_or(Error::Lost {
         process: "caller",
         how: "it sent no job of this version".into(),
     })

@@ -307,12 +307,12 @@ fn next_number() -> u64 {
 }
 
 #[derive(Clone, Copy)]
-struct Ids {
-    host: IdMap,
-    own: bool,
+pub(crate) struct Ids {
+    pub host: IdMap,
+    pub own: bool,
 }
 
-fn ids(plan: &Plan) -> Result<Option<Ids>, Error> {
+pub(crate) fn ids(plan: &Plan) -> Result<Option<Ids>, Error> {
     for step in plan.steps() {
         if let Step::Ids {
             inside,
@@ -342,7 +342,7 @@ fn random() -> Result<u32, Error> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-fn namespaces(plan: &Plan) -> Namespaces {
+pub(crate) fn namespaces(plan: &Plan) -> Namespaces {
     let mut all = Namespaces::NONE;
     for step in plan.steps() {
         if let Step::Namespaces { kinds } = step {

@@ -1,0 +1,215 @@
+//! Warm: the outer room that holds one template and the jars of its workers.
+//!
+//! A template needs capabilities over its own user namespace, to let children walk into jars, and it runs the import code
+//! of packages, which may be hostile. In a cabinet those capabilities are worth nothing: the root is built and locked and
+//! the host's view is gone before any Python starts, and whoever runs there reaches only jobs that import it anyway.
+//!
+//! This file is the engine's side of it. The others run in the cabinet's own processes: `serve` in its warden, `builder`
+//! in the outer namespaces, `keeper` as PID 1 of the inner ones, `room` as PID 1 of each jar.
+
+mod builder;
+mod check;
+mod keeper;
+mod message;
+mod room;
+mod serve;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use crate::client;
+use crate::error::Error;
+use crate::plan::{Namespace, Plan, Step};
+use crate::policy::Access;
+
+pub(crate) use message::Opening;
+pub(crate) use message::{Preloaded, Timings};
+pub(crate) use serve::hold;
+
+use message::{FromKeeper, ToKeeper};
+
+/// What a cabinet is for, beside its plan.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Spec {
+    /// Modules that the template imports, in this order.
+    pub preload: Vec<String>,
+    /// Workers after which a template is replaced.
+    pub rotate_jobs: u32,
+    /// Time after which a template is replaced.
+    pub rotate_after: Duration,
+}
+
+/// A cabinet that has been opened. Dropping it ends everything in it.
+#[derive(Debug)]
+pub(crate) struct Cabinet {
+    /// The way to the keeper.
+    keeper: OwnedFd,
+    /// The way to the warden, which ends with it.
+    warden: UnixStream,
+    process: Child,
+}
+
+/// Something that happened in a cabinet.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A template has done its imports; workers can be made.
+    Ready {
+        /// The interpreter's version.
+        python: Vec<u32>,
+        /// How each import went.
+        modules: Vec<Preloaded>,
+    },
+    /// A worker is sealed, checked and waits for its job.
+    Parked(Box<Parked>),
+    /// A worker could not be made.
+    Failed {
+        /// The number that it was asked for with.
+        number: u64,
+        /// What was being done.
+        step: String,
+        /// The error number.
+        errno: i32,
+    },
+    /// No workers can be made from this template, and why; jobs run cold.
+    Cold {
+        /// Why.
+        reason: String,
+    },
+    /// A template died; another one is on its way.
+    Lost {
+        /// What happened.
+        what: String,
+    },
+    /// A template gave way to a fresh one.
+    Rotated,
+    /// The cabinet could not be built, and is gone.
+    Broken {
+        /// What was being done.
+        step: String,
+        /// The error number.
+        errno: i32,
+    },
+}
+
+/// A worker that waits for its one job, and everything that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    /// The number that it was asked for with.
+    pub number: u64,
+    /// Its pid in the cabinet.
+    pub worker_pid: i32,
+    /// The jar's PID 1: killing it ends the jar, and when it is gone the jar is empty.
+    pub init: OwnedFd,
+    /// The worker.
+    pub worker: OwnedFd,
+    /// The job goes in and frames come out here.
+    pub control: OwnedFd,
+    /// Standard input, to be written.
+    pub stdin: OwnedFd,
+    /// Standard output, to be read.
+    pub stdout: OwnedFd,
+    /// Standard error, to be read.
+    pub stderr: OwnedFd,
+    /// Tells how the worker ended, as a jar's init does in a cold run.
+    pub report: OwnedFd,
+    /// The jar's working folder.
+    pub workdir: OwnedFd,
+    /// The folder for the job's script: the guest only reads it, through this descriptor it can be written.
+    pub script: OwnedFd,
+    /// Where the time went.
+    pub timings: Timings,
+}
+
+/// Why jobs of a plan cannot run warm, if they cannot.
+pub(crate) fn unfit(plan: &Plan) -> Option<&'static str> {
+    let needed = [
+        Namespace::User,
+        Namespace::Mount,
+        Namespace::Pid,
+        Namespace::Network,
+        Namespace::Ipc,
+        Namespace::Uts,
+    ];
+    let mut namespaces = false;
+    for step in plan.steps() {
+        match step {
+            Step::Overlay { .. } => return Some("a draft belongs to one run"),
+            Step::Bind {
+                access: Access::ReadWrite,
+                ..
+            } => return Some("a template is not shown a folder of the host that can be written"),
+            Step::Namespaces { kinds } => namespaces = needed.iter().all(|kind| kinds.contains(kind)),
+            _ => {}
+        }
+    }
+    (!namespaces).then_some("a template shares no namespace with the host")
+}
+
+impl Cabinet {
+    /// Starts a cabinet's warden; that the template is ready comes as an event.
+    pub(crate) fn open(binary: &Path, plan: &Plan, spec: &Spec) -> Result<Self, Error> {
+        let (keeper, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(|error| Error::setup("make a socket pair", error))?;
+        let (warden, process) = client::start_binary(binary)?;
+        let cabinet = Self {
+            keeper,
+            warden,
+            process,
+        };
+        client::send(&cabinet.warden, &Opening::new(plan, spec), &[], &[theirs.as_fd()])
+            .map_err(|error| Error::setup("hand the plan to the cabinet's warden", error))?;
+        Ok(cabinet)
+    }
+
+    /// Asks for one parked worker, which enters the given cgroups.
+    pub(crate) fn make(&self, number: u64, groups: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        message::send(self.keeper.as_fd(), &ToKeeper::Make { number }, groups)
+            .map_err(|error| Error::setup("ask for a worker", error))
+    }
+
+    /// Asks for a fresh template.
+    pub(crate) fn rotate(&self) -> Result<(), Error> {
+        message::send(self.keeper.as_fd(), &ToKeeper::Rotate, &[])
+            .map_err(|error| Error::setup("ask for a fresh template", error))
+    }
+
+    /// Waits for the next event; `None` when the cabinet is gone.
+    pub(crate) fn receive(&self) -> Result<Option<Event>, Error> {
+        match message::receive::<FromKeeper>(self.keeper.as_fd()) {
+            Ok(Some((said, fds))) => said.into_event(fds).map(Some),
+            Ok(None) => Ok(None),
+            Err(error) => Err(Error::setup("hear from the cabinet", error)),
+        }
+    }
+
+    /// The way to the keeper, for poll.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.keeper.as_fd()
+    }
+
+    /// The warden's pid.
+    pub(crate) fn warden_pid(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+impl Drop for Cabinet {
+    fn drop(&mut self) {
+        // The end of its socket ends the warden, and everything in the cabinet with it.
+        let _ = self.warden.shutdown(std::net::Shutdown::Both);
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,173 @@
+//! Looking at templates and workers from outside. An import may have patched the code that seals a worker, so nobody's word
+//! is taken for it: the kernel tells the keeper what a process may do.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use belljar_linux::inspect::{Entry, Identity, Proc, Status};
+use belljar_linux::namespaces::Kind;
+
+use crate::jar::{Room, filter};
+use crate::plan::Step;
+
+/// SYS_CHROOT, SYS_ADMIN, SETPCAP: what walking into a jar takes.
+const TEMPLATE_CAPABILITIES: u64 = 1 << 18 | 1 << 21 | 1 << 8;
+/// Standard streams, the keeper's socket, and the way back to its own pid namespace.
+const TEMPLATE_DESCRIPTORS: [i32; 5] = [0, 1, 2, 3, 4];
+/// A jar's init is 1, and a worker is the first process after it.
+const WORKER_PID: i32 = 2;
+
+/// What a plan wants every process of a cabinet to look like.
+pub(super) struct Look {
+    proc: Proc,
+    filters: u32,
+    privileges: bool,
+}
+
+/// What a particular worker must look like.
+pub(super) struct Expected {
+    descriptors: BTreeMap<i32, Identity>,
+    namespaces: Vec<(Kind, Identity)>,
+    init: i32,
+}
+
+fn identity(fd: impl AsFd) -> io::Result<Identity> {
+    let stat = rustix::fs::fstat(fd)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+impl Look {
+    pub(super) fn new(room: &Room<'_>) -> io::Result<Self> {
+        Ok(Self {
+            proc: Proc::open("/proc")?,
+            // A worker keeps the template's filter below its own.
+            filters: 1 + u32::from(!filter(room).is_empty()),
+            privileges: room.has(|step| matches!(step, Step::Privileges)),
+        })
+    }
+
+    /// Whether workers give up their capabilities; only a test's plan says otherwise.
+    pub(super) fn drops_privileges(&self) -> bool {
+        self.privileges
+    }
+
+    /// What a worker with these descriptors, at 0 to 3, in these namespaces must look like.
+    pub(super) fn expect(
+        &self,
+        descriptors: [&OwnedFd; 4],
+        kinds: &[Kind],
+        namespaces: &[OwnedFd],
+        init: i32,
+    ) -> io::Result<Expected> {
+        let descriptors = (0..)
+            .zip(descriptors)
+            .map(|(number, fd)| Ok((number, identity(fd)?)))
+            .collect::<io::Result<_>>()?;
+        let namespaces = kinds
+            .iter()
+            .zip(namespaces)
+            .map(|(kind, fd)| Ok((*kind, identity(fd)?)))
+            .collect::<io::Result<_>>()?;
+        Ok(Expected {
+            descriptors,
+            namespaces,
+            init,
+        })
+    }
+
+    fn entry(&self, pid: i32) -> Result<Entry, String> {
+        self.proc.entry(pid).map_err(|error| unseen(pid, &error))
+    }
+
+    /// Whether workers may be forked from this template; if not, why.
+    pub(super) fn template(&self, pid: i32) -> Result<(), String> {
+        let entry = self.entry(pid)?;
+        let status = status(&entry)?;
+        if status.threads != 1 {
+            return Err(format!(
+                "the template has {} threads, and a fork takes only one along",
+                status.threads
+            ));
+        }
+        let shared = entry.shared_writable().map_err(|error| unseen(pid, &error))?;
+        if let Some(first) = shared.first() {
+            return Err(format!(
+                "the template has memory that all workers would share ({first})"
+            ));
+        }
+        let open = entry.descriptors().map_err(|error| unseen(pid, &error))?;
+        let numbers: Vec<i32> = open.iter().map(|descriptor| descriptor.number).collect();
+        if numbers != TEMPLATE_DESCRIPTORS {
+            return Err(format!("the template has descriptors {numbers:?} open"));
+        }
+        let children = self.proc.children(pid).map_err(|error| unseen(pid, &error))?;
+        if !children.is_empty() {
+            return Err(format!(
+                "the template has {} processes of its own",
+                children.len()
+            ));
+        }
+        let wanted = [TEMPLATE_CAPABILITIES; 5];
+        if status.caps != wanted || !status.no_new_privs || status.filters != 1 {
+            return Err("the template does not have the privileges that it was started with".into());
+        }
+        Ok(())
+    }
+
+    /// Whether a worker is sealed; if not, why.
+    pub(super) fn worker(&self, pid: i32, expected: &Expected, template: Option<i32>) -> Result<(), String> {
+        let entry = self.entry(pid)?;
+        let status = status(&entry)?;
+        if self.privileges && status.caps != [0; 5] {
+            return Err("it has capabilities".into());
+        }
+        if !status.no_new_privs || status.filters != self.filters || status.threads != 1 {
+            return Err(format!(
+                "no_new_privs {}, {} filters, {} threads",
+                status.no_new_privs, status.filters, status.threads
+            ));
+        }
+        if status.ns_pids.last() != Some(&WORKER_PID)
+            || template.is_some_and(|template| status.ppid != template)
+        {
+            return Err("it is not the process that was asked for".into());
+        }
+        let namespaces = entry.namespaces().map_err(|error| unseen(pid, &error))?;
+        for wanted in &expected.namespaces {
+            if !namespaces.contains(wanted) {
+                return Err(format!("it is not in the jar's {} namespace", wanted.0.name()));
+            }
+        }
+        let open = entry.descriptors().map_err(|error| unseen(pid, &error))?;
+        let open: BTreeMap<i32, Identity> = open
+            .into_iter()
+            .map(|descriptor| (descriptor.number, descriptor.file))
+            .collect();
+        if open != expected.descriptors {
+            return Err(format!(
+                "it has descriptors {:?} open",
+                open.keys().collect::<Vec<_>>()
+            ));
+        }
+        let group = |entry: &Entry| entry.cgroup().map_err(|error| unseen(entry.pid(), &error));
+        if group(&entry)? != group(&self.entry(expected.init)?)? {
+            return Err("it is not in the jar's cgroup".into());
+        }
+        for process in [pid, expected.init] {
+            let children = self.proc.children(process).map_err(|error| unseen(pid, &error))?;
+            if !children.is_empty() {
+                return Err("it is not alone in its jar".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn status(entry: &Entry) -> Result<Status, String> {
+    entry.status().map_err(|error| unseen(entry.pid(), &error))
+}
+
+fn unseen(pid: i32, error: &io::Error) -> String {
+    format!("process {pid} cannot be looked at: {error}")
+}

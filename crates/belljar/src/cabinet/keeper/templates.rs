@@ -1,0 +1,248 @@
+//! Templates: started, checked, replaced, and dropped when they do not do their part.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use belljar_linux::process::Ended;
+use rustix::io::Errno;
+
+use super::loops::{Keeper, Source};
+use crate::cabinet::message::{FromKeeper, TemplateReady};
+use crate::cabinet::template;
+
+/// How long the imports of a template may take.
+const PRELOAD: Duration = Duration::from_secs(120);
+/// How much of what a template prints is kept, to say why it died.
+const KEPT_OUTPUT: usize = 2048;
+
+impl Keeper<'_> {
+    pub(super) fn start_template(&mut self) -> io::Result<()> {
+        let mut template = template::start(self.room, &self.spec.preload)?;
+        template.deadline = Some(Instant::now() + PRELOAD);
+        let number = self.next_template;
+        self.next_template += 1;
+        self.watch(&template.socket, Source::TemplateSocket(number))?;
+        self.watch(&template.process, Source::TemplateEnd(number))?;
+        for (which, output) in template.output.iter().enumerate() {
+            self.watch(output, Source::TemplateOutput(number, which))?;
+        }
+        self.templates.insert(number, template);
+        Ok(())
+    }
+
+    /// Starts a fresh template, unless one is on its way; the old one serves until then.
+    pub(super) fn rotate(&mut self) {
+        let coming = self
+            .templates
+            .iter()
+            .any(|(number, template)| !template.ready && Some(*number) != self.current);
+        if coming || self.cold.is_some() {
+            return;
+        }
+        if let Err(error) = self.start_template() {
+            tracing::debug!(%error, "no fresh template");
+            // Not again for each worker: the old one goes on.
+            if let Some(template) = self.current.and_then(|current| self.templates.get_mut(&current)) {
+                template.since = Instant::now();
+                template.forks = 0;
+            }
+        }
+    }
+
+    /// When the current template has served long enough.
+    pub(super) fn rotation_due(&self) -> Option<Instant> {
+        let template = self.templates.get(&self.current?)?;
+        let coming = self.templates.values().any(|template| !template.ready);
+        // An idle template costs nothing to keep; a fresh one is started for the next worker.
+        let worn = template.forks >= self.spec.rotate_jobs;
+        let due = if worn {
+            template.since
+        } else {
+            template.since + self.spec.rotate_after
+        };
+        (!coming && template.forks > 0).then_some(due)
+    }
+
+    pub(super) fn hear_template(&mut self, number: u64) {
+        let Some(template) = self.templates.get(&number) else {
+            return;
+        };
+        let said = match template.hear() {
+            Ok(Some(said)) => said,
+            // Its end comes by its pidfd; a template that only let go of its socket is of no use either.
+            Ok(None) | Err(_) => {
+                self.unwatch(&template.socket);
+                let _ = template.process.kill();
+                return;
+            }
+        };
+        if let Some(reason) = said.unable {
+            self.go_cold(number, reason);
+        } else if let Some(ready) = said.ready {
+            self.template_ready(number, ready);
+        } else if let Some(jar) = said.forked {
+            self.worker_forked(jar, number, said.pid);
+        } else if let Some(jar) = said.failed {
+            self.jar_failed(jar, &said.step, said.errno);
+        } else if let Some(pid) = said.ended
+            && let Some(jar) = self.workers.get(&pid).copied()
+            && self
+                .jars
+                .get(&jar)
+                .is_some_and(|jar| jar.template == Some(number))
+        {
+            self.workers.remove(&pid);
+            let ended = Ended {
+                status: said.status,
+                cpu_usec: said.cpu_usec,
+                max_rss: said.max_rss.saturating_mul(1024),
+            };
+            self.worker_reaped(jar, ended);
+        }
+    }
+
+    fn template_ready(&mut self, number: u64, ready: TemplateReady) {
+        let Some(template) = self.templates.get_mut(&number).filter(|template| !template.ready) else {
+            return;
+        };
+        let pid = template.process.pid() as i32;
+        if let Err(reason) = self.look.template(pid) {
+            let culprits = culprits(&ready);
+            return self.go_cold(number, format!("{reason}{culprits}"));
+        }
+        template.ready = true;
+        template.deadline = None;
+        template.since = Instant::now();
+        let old = self.current.replace(number);
+        self.tell(
+            &FromKeeper::Ready {
+                python: ready.python,
+                modules: ready.modules,
+            },
+            &[],
+        );
+        if old.is_some() {
+            self.tell(&FromKeeper::Rotated, &[]);
+        }
+        self.retire();
+    }
+
+    /// Old templates go as soon as no fork of theirs is on its way; their workers become ours.
+    pub(super) fn retire(&mut self) {
+        let old: Vec<u64> = self
+            .templates
+            .iter()
+            .filter(|(number, template)| template.ready && Some(**number) != self.current)
+            .map(|(number, _)| *number)
+            .filter(|number| !self.jars.values().any(|jar| jar.is_forking(*number)))
+            .collect();
+        for number in old {
+            if let Some(template) = self.templates.remove(&number) {
+                let _ = template.process.kill();
+            }
+        }
+    }
+
+    /// No worker can come of this template, nor of another one with the same imports.
+    fn go_cold(&mut self, number: u64, reason: String) {
+        if let Some(template) = self.templates.remove(&number) {
+            let _ = template.process.kill();
+        }
+        self.tell(
+            &FromKeeper::Cold {
+                reason: reason.clone(),
+            },
+            &[],
+        );
+        self.cold = Some(reason);
+    }
+
+    pub(super) fn drain(&mut self, number: u64, which: usize) {
+        let Some(template) = self.templates.get_mut(&number) else {
+            return;
+        };
+        let mut bytes = [0; 4096];
+        match rustix::io::read(&template.output[which], &mut bytes) {
+            Ok(0) => {
+                let template = &self.templates[&number];
+                self.unwatch(&template.output[which]);
+            }
+            Ok(length) => {
+                template.printed.extend_from_slice(&bytes[..length]);
+                let excess = template.printed.len().saturating_sub(KEPT_OUTPUT);
+                template.printed.drain(..excess);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.unwatch(&self.templates[&number].output[which]),
+        }
+    }
+
+    pub(super) fn template_ended(&mut self, number: u64) {
+        for which in 0..2 {
+            self.drain(number, which);
+        }
+        let Some(template) = self.templates.remove(&number) else {
+            return;
+        };
+        let printed = String::from_utf8_lossy(&template.printed).trim().to_owned();
+        let last = printed.lines().last().unwrap_or_default();
+        if !template.ready {
+            let reason = format!("the template died before it was ready: {last}");
+            self.tell(
+                &FromKeeper::Cold {
+                    reason: reason.clone(),
+                },
+                &[],
+            );
+            self.cold = Some(reason);
+            return;
+        }
+        let forking: Vec<u64> = self
+            .jars
+            .iter()
+            .filter(|(_, jar)| jar.is_forking(number))
+            .map(|(jar, _)| *jar)
+            .collect();
+        for jar in forking {
+            self.jar_failed(jar, "fork a worker", Errno::PIPE.raw_os_error());
+        }
+        if self.current == Some(number) {
+            self.current = None;
+            let what = format!("a template died: {last}");
+            self.tell(&FromKeeper::Lost { what }, &[]);
+            if let Err(error) = self.start_template() {
+                let reason = format!("no template can be started: {error}");
+                self.tell(
+                    &FromKeeper::Cold {
+                        reason: reason.clone(),
+                    },
+                    &[],
+                );
+                self.cold = Some(reason);
+            }
+        }
+    }
+
+    pub(super) fn template_late(&mut self, number: u64) {
+        self.go_cold(
+            number,
+            format!("the imports took more than {} s", PRELOAD.as_secs()),
+        );
+    }
+}
+
+/// The modules whose import left what a template must not have.
+fn culprits(ready: &TemplateReady) -> String {
+    let names: Vec<&str> = ready
+        .modules
+        .iter()
+        .filter(|module| {
+            !(module.threads.is_empty() && module.shared.is_empty() && module.descriptors.is_empty())
+        })
+        .map(|module| module.name.as_str())
+        .collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!("; importing {} did that", names.join(", ")),
+    }
+}

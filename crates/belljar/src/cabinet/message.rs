@@ -1,0 +1,225 @@
+//! What engine, warden, keeper and template say to each other.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use belljar_linux::descriptors;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Event, Parked, Spec};
+use crate::error::Error;
+use crate::plan::Plan;
+
+/// Both sides must be of one version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Largest message of a keeper or template.
+pub(super) const MAX_MESSAGE: usize = 128 << 10;
+
+/// The engine's one message to a cabinet's warden; the keeper's end of the socket comes with it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    version: String,
+    /// What every jar of the cabinet is made by.
+    pub plan: Plan,
+    /// What the template is.
+    pub spec: Spec,
+}
+
+impl Opening {
+    pub(super) fn new(plan: &Plan, spec: &Spec) -> Self {
+        Self {
+            version: VERSION.into(),
+            plan: plan.clone(),
+            spec: spec.clone(),
+        }
+    }
+
+    pub(crate) fn is_ours(&self) -> bool {
+        self.version == VERSION
+    }
+}
+
+/// Engine to keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum ToKeeper {
+    /// Make a worker. Descriptors of the cgroups that it enters come with it.
+    Make { number: u64 },
+    /// Start a fresh template, and let the old one go when that is ready.
+    Rotate,
+}
+
+/// Keeper to engine.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum FromKeeper {
+    Ready {
+        python: Vec<u32>,
+        modules: Vec<Preloaded>,
+    },
+    /// With the descriptors of [`Parked`], in its order.
+    Parked {
+        number: u64,
+        worker_pid: i32,
+        timings: Timings,
+    },
+    Failed {
+        number: u64,
+        step: String,
+        errno: i32,
+    },
+    Cold {
+        reason: String,
+    },
+    Lost {
+        what: String,
+    },
+    Rotated,
+    Broken {
+        step: String,
+        errno: i32,
+    },
+}
+
+/// How one import of a template went.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Preloaded {
+    /// The module.
+    pub name: String,
+    /// Why it could not be imported.
+    pub error: Option<String>,
+    /// How long it took.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Threads that it left.
+    #[serde(default)]
+    pub threads: Vec<String>,
+    /// Memory that all workers would share.
+    #[serde(default)]
+    pub shared: Vec<String>,
+    /// Descriptors that it left open.
+    #[serde(default)]
+    pub descriptors: Vec<String>,
+}
+
+/// Where the time of making a worker went, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Timings {
+    /// The jar: init, its namespaces and mounts.
+    pub jar: u32,
+    /// Waiting for a template, if it had other work.
+    pub queue: u32,
+    /// The fork.
+    pub fork: u32,
+    /// Walking in, sealing, rehearsing.
+    pub seal: u32,
+    /// The look from outside.
+    pub check: u32,
+}
+
+impl FromKeeper {
+    pub(super) fn into_event(self, fds: Vec<OwnedFd>) -> Result<Event, Error> {
+        Ok(match self {
+            Self::Ready { python, modules } => Event::Ready { python, modules },
+            Self::Failed { number, step, errno } => Event::Failed { number, step, errno },
+            Self::Cold { reason } => Event::Cold { reason },
+            Self::Lost { what } => Event::Lost { what },
+            Self::Rotated => Event::Rotated,
+            Self::Broken { step, errno } => Event::Broken { step, errno },
+            Self::Parked {
+                number,
+                worker_pid,
+                timings,
+            } => {
+                let fds: [OwnedFd; 9] = fds.try_into().map_err(|_| Error::Lost {
+                    process: "keeper",
+                    how: "it sent a worker without its descriptors".into(),
+                })?;
+                let [
+                    init,
+                    worker,
+                    control,
+                    stdin,
+                    stdout,
+                    stderr,
+                    report,
+                    workdir,
+                    script,
+                ] = fds;
+                Event::Parked(Box::new(Parked {
+                    number,
+                    worker_pid,
+                    init,
+                    worker,
+                    control,
+                    stdin,
+                    stdout,
+                    stderr,
+                    report,
+                    workdir,
+                    script,
+                    timings,
+                }))
+            }
+        })
+    }
+}
+
+/// Sends one message.
+pub(super) fn send(socket: BorrowedFd<'_>, said: &impl Serialize, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    descriptors::send(socket, &serde_json::to_vec(said)?, fds).map(drop)
+}
+
+/// Receives one message; `None` when the other end is gone.
+pub(super) fn receive<Said: DeserializeOwned>(
+    socket: BorrowedFd<'_>,
+) -> io::Result<Option<(Said, Vec<OwnedFd>)>> {
+    let mut bytes = vec![0; MAX_MESSAGE];
+    let (length, fds) = descriptors::receive(socket, &mut bytes)?;
+    if length == 0 {
+        return Ok(None);
+    }
+    Ok(Some((serde_json::from_slice(&bytes[..length])?, fds)))
+}
+
+/// What a template is told first.
+#[derive(Debug, Serialize)]
+pub(super) struct Preload<'a> {
+    pub preload: &'a [String],
+    pub filter_bytes: usize,
+}
+
+/// What a template is told for each worker.
+#[derive(Debug, Serialize)]
+pub(super) struct Fork<'a> {
+    pub fork: u64,
+    pub namespaces: &'a [&'static str],
+    pub ruleset: bool,
+    pub groups: usize,
+    pub rlimits: &'a [(String, u64, u64)],
+    pub affinity: Option<Vec<usize>>,
+    pub privileges: bool,
+}
+
+/// Anything that a template says. It may be hostile: every field is optional, and none is believed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TemplateSaid {
+    pub ready: Option<TemplateReady>,
+    pub unable: Option<String>,
+    pub forked: Option<u64>,
+    pub failed: Option<u64>,
+    pub ended: Option<i32>,
+    pub pid: i32,
+    pub step: String,
+    pub errno: i32,
+    pub status: i32,
+    pub max_rss: u64,
+    pub cpu_usec: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TemplateReady {
+    pub python: Vec<u32>,
+    pub modules: Vec<Preloaded>,
+}

@@ -1,0 +1,284 @@
+//! PID 1 of a warm jar: makes what must be fresh, hands over the keys, and is there until the jar ends.
+//!
+//! The root is the cabinet's, copied with its locks. Only what a guest could leave something in, or learn something from, is
+//! new: processes, network, /proc, and every place that can be written.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use belljar_linux::mount::{self, Attributes};
+use belljar_linux::namespaces::{self, Kind};
+use belljar_linux::process::{self, Namespaces};
+use belljar_linux::userns::{self, IdMap};
+use belljar_linux::{confine, descriptors, network, privileges, seccomp, signals};
+
+use crate::jar::{Failure, Report, folder, mask, open_folder, send, set_up, step};
+use crate::plan::{HOME, Namespace, Plan, SCRIPT, Step};
+
+/// A jar whose PID 1 is on its way.
+pub(super) struct Jar {
+    pub init: process::Child,
+    /// Init's report comes here.
+    pub gate: OwnedFd,
+}
+
+/// What a jar's init hands over.
+pub(super) struct Keys {
+    /// One for each of [`kinds`].
+    pub namespaces: Vec<OwnedFd>,
+    pub ruleset: Option<OwnedFd>,
+    pub workdir: OwnedFd,
+    pub script: OwnedFd,
+}
+
+/// The namespaces that a worker joins, in this order.
+pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
+    let mut kinds = vec![Kind::Pid, Kind::Mnt, Kind::Net, Kind::Ipc, Kind::Uts];
+    if has_cgroup_view(plan) {
+        kinds.push(Kind::Cgroup);
+    }
+    // The last one that is joined: it takes the capabilities over the others' owner.
+    if has_own_user(plan) {
+        kinds.push(Kind::User);
+    }
+    kinds
+}
+
+/// Processes are counted for each user of a user namespace where no cgroup counts them.
+fn has_own_user(plan: &Plan) -> bool {
+    plan.steps().iter().any(
+        |step| matches!(step, Step::Rlimits { limits } if limits.iter().any(|limit| limit.name == "nproc")),
+    )
+}
+
+fn has_cgroup_view(plan: &Plan) -> bool {
+    plan.steps()
+        .iter()
+        .any(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup)))
+}
+
+fn inside(plan: &Plan) -> Option<u32> {
+    plan.steps().iter().find_map(|step| match step {
+        Step::Ids { inside, .. } => Some(*inside),
+        _ => None,
+    })
+}
+
+/// Starts a jar's PID 1; it enters the given cgroups by itself.
+pub(super) fn start(plan: &Plan, groups: &[OwnedFd]) -> io::Result<Jar> {
+    let (gate, inner) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let mut kinds = Namespaces::PID
+        .and(Namespaces::MOUNT)
+        .and(Namespaces::IPC)
+        .and(Namespaces::UTS);
+    if has_own_user(plan) {
+        kinds = kinds.and(Namespaces::USER);
+    }
+    let init = process::start(kinds, || life(plan, &inner, groups))?;
+    Ok(Jar { init, gate })
+}
+
+/// Takes init's report; the other end's descriptors come in a known order.
+pub(super) fn keys(plan: &Plan, gate: BorrowedFd<'_>) -> Result<Keys, Failure> {
+    let lost = || ("build a jar".to_owned(), io::ErrorKind::UnexpectedEof.into());
+    match crate::jar::receive(gate) {
+        Ok(Some((Report::Started { draft: ruled, .. }, mut fds))) => {
+            let count = kinds(plan).len();
+            if fds.len() != count + 2 + usize::from(ruled) {
+                return Err(lost());
+            }
+            let ruleset = ruled.then(|| fds.pop()).flatten();
+            let (script, workdir) = (fds.pop().ok_or_else(lost)?, fds.pop().ok_or_else(lost)?);
+            Ok(Keys {
+                namespaces: fds,
+                ruleset,
+                workdir,
+                script,
+            })
+        }
+        Ok(Some((Report::Failed { step, errno }, _))) => Err((step, io::Error::from_raw_os_error(errno))),
+        _ => Err(lost()),
+    }
+}
+
+/// The life of a jar's init; the code it gives means nothing.
+fn life(plan: &Plan, gate: &OwnedFd, groups: &[OwnedFd]) -> i32 {
+    // A copy of the keeper has every descriptor of its other jars.
+    let wanted: Vec<_> = std::iter::once(gate.as_raw_fd())
+        .chain(groups.iter().map(AsRawFd::as_raw_fd))
+        .collect();
+    let Ok(mut kept) = descriptors::set_table(&[], &wanted) else {
+        return 1;
+    };
+    let gate = kept.remove(0);
+    match build(plan, &gate, kept) {
+        Ok(()) => wait(plan, &gate),
+        Err((step, error)) => {
+            let errno = error.raw_os_error().unwrap_or_default();
+            send(gate.as_fd(), &Report::Failed { step, errno }, &[]);
+            1
+        }
+    }
+}
+
+fn build(plan: &Plan, gate: &OwnedFd, groups: Vec<OwnedFd>) -> Result<(), Failure> {
+    step(
+        "start a session",
+        rustix::process::setsid().map(drop).map_err(Into::into),
+    )?;
+    if has_own_user(plan) {
+        let inside = inside(plan).unwrap_or_default();
+        let map = IdMap {
+            uid: inside,
+            gid: inside,
+            host_uid: inside,
+            host_gid: inside,
+        };
+        // The files of a hidden process belong to root.
+        step("show the jar's init", privileges::show())?;
+        step("map the guest's ids", userns::map_self(map))?;
+        step("hide the jar's init", privileges::hide())?;
+    }
+    step("die with the keeper", process::die_with_parent(gate.as_fd()))?;
+    for group in &groups {
+        step(
+            "enter the cgroup",
+            rustix::io::write(group, b"0").map(drop).map_err(Into::into),
+        )?;
+    }
+    drop(groups);
+    if has_cgroup_view(plan) {
+        step("make a view of the cgroups", process::unshare_cgroup())?;
+    }
+    step("make a network namespace", process::unshare_network())?;
+    let mut script = None;
+    for operation in plan.steps() {
+        if let Some(errno) = plan.fault(operation.name()) {
+            return Err((set_up(operation), io::Error::from_raw_os_error(errno)));
+        }
+        let done = match operation {
+            Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
+            Step::Loopback => network::loopback_up(),
+            Step::Proc => mount::proc(Path::new("/proc")),
+            Step::Mask { paths, read_only } => mask(paths, read_only),
+            Step::Scratch {
+                size,
+                inodes,
+                targets,
+            } => scratch(*size, *inodes, targets).map(|folder| script = Some(folder)),
+            _ => Ok(()),
+        };
+        done.map_err(|error| (set_up(operation), error))?;
+    }
+    let path = plan.current_dir();
+    let workdir = open_folder(path).map_err(|error| (format!("open {}", path.display()), error))?;
+    let script = step(
+        "make a folder for the script",
+        script.ok_or(io::ErrorKind::NotFound.into()),
+    )?;
+    // Path rules bind to what is there now: rules that were made in the cabinet would deny the jar's own folders.
+    let rules = plan.steps().iter().find_map(|step| match step {
+        Step::Landlock(rules) => Some(rules),
+        _ => None,
+    });
+    let ruleset = match rules {
+        Some(rules) => Some(step(
+            "make a Landlock ruleset",
+            confine::prepare(rules).map_err(io::Error::other),
+        )?),
+        None => None,
+    };
+    let namespaces = step("open the jar's namespaces", namespaces::open(&kinds(plan)))?;
+    seal(plan, ruleset.as_ref())?;
+    let mut fds: Vec<BorrowedFd<'_>> = namespaces.iter().map(AsFd::as_fd).collect();
+    fds.extend([workdir.as_fd(), script.as_fd()]);
+    fds.extend(ruleset.as_ref().map(AsFd::as_fd));
+    let started = Report::Started {
+        draft: ruleset.is_some(),
+        terminal: false,
+    };
+    send(gate.as_fd(), &started, &fds);
+    Ok(())
+}
+
+/// What can be written: one tmpfs, its parts attached where the cabinet has its own. Gives the script's folder as the
+/// engine may write it; the guest sees it read-only.
+fn scratch(size: u64, inodes: u64, targets: &[PathBuf]) -> io::Result<OwnedFd> {
+    let (size, inodes) = (size.to_string(), inodes.to_string());
+    let options = [
+        ("size", size.as_str()),
+        ("nr_inodes", inodes.as_str()),
+        ("mode", "755"),
+    ];
+    let space = mount::fresh("tmpfs", &options, Attributes::WRITE)?;
+    // Any folder that exists will do; the part that belongs there covers it.
+    let site = targets.first().ok_or(io::ErrorKind::NotFound)?;
+    mount::attach(space.as_fd(), site)?;
+    let mut parts = Vec::new();
+    for (number, target) in targets.iter().enumerate() {
+        let part = site.join(number.to_string());
+        fs::create_dir(&part)?;
+        let tree = mount::detach(&part, false)?;
+        let no_exec = target == Path::new("/dev/shm");
+        mount::restrict(
+            tree.as_fd(),
+            Attributes {
+                no_exec,
+                ..Attributes::WRITE
+            },
+        )?;
+        parts.push(tree);
+    }
+    let shelf = site.join("script");
+    fs::create_dir(&shelf)?;
+    let script = open_folder(&shelf)?;
+    let shown = mount::detach(&shelf, false)?;
+    mount::restrict(shown.as_fd(), Attributes::READ)?;
+    mount::attach(shown.as_fd(), Path::new(SCRIPT))?;
+    for (tree, target) in parts.iter().zip(targets) {
+        mount::attach(tree.as_fd(), target)?;
+    }
+    folder(Path::new(HOME))?;
+    Ok(script)
+}
+
+fn seal(plan: &Plan, ruleset: Option<&OwnedFd>) -> Result<(), Failure> {
+    for operation in plan.steps() {
+        let done = match operation {
+            Step::Privileges => privileges::drop_all(),
+            Step::Landlock(_) => ruleset.map_or(Ok(()), |ruleset| {
+                confine::apply(ruleset.as_fd()).map_err(io::Error::other)
+            }),
+            _ => Ok(()),
+        };
+        done.map_err(|error| (set_up(operation), error))?;
+    }
+    Ok(())
+}
+
+/// Orphans of the jar are reaped by the kernel; the worker's parent is the template.
+fn wait(plan: &Plan, gate: &OwnedFd) -> i32 {
+    let filtered = plan
+        .steps()
+        .iter()
+        .any(|step| matches!(step, Step::Seccomp { .. }));
+    signals::auto_reap();
+    if descriptors::set_table(&[], &[gate.as_raw_fd()])
+        .map(std::mem::forget)
+        .is_err()
+        || filtered && seccomp::install(&seccomp::init_program(seccomp::Arch::native())).is_err()
+    {
+        return 1;
+    }
+    // The keeper never says anything here: this ends with the keeper.
+    let gate = rustix::stdio::stdin();
+    while !matches!(descriptors::receive(gate, &mut [0; 1]), Ok((0, _)) | Err(_)) {}
+    0
+}

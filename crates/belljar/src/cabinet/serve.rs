@@ -1,0 +1,167 @@
+//! A cabinet's warden: opens what only the host can give, starts the builder, and ends everything when the engine is gone.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use belljar_linux::cgroup::{self, Group, Owner};
+use belljar_linux::{descriptors, process, rlimits, userns};
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use super::builder::builder;
+use super::message::{FromKeeper, Opening, send};
+use crate::error::Error;
+use crate::jar::{Room, open_sources};
+use crate::job::{Job, Program};
+use crate::plan::Step;
+use crate::runtime::Runtime;
+use crate::warden::{cabinet_namespaces, ids, sweep};
+
+/// Memory that a cabinet may have beside what a jar may: the template is an interpreter with imports of its own.
+const TEMPLATE_MEMORY: u64 = 256 << 20;
+/// Processes of a cabinet that are in no jar yet: keeper, template, inits and workers on their way.
+const TEMPLATE_PIDS: u64 = 256;
+
+/// Holds a cabinet until its engine is gone.
+pub(crate) fn hold(opening: &Opening, keeper: OwnedFd, engine: &UnixStream) -> Result<(), Error> {
+    match open(opening, keeper.as_fd(), engine) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let errno = match &error {
+                Error::Setup { source, .. } => source.raw_os_error().unwrap_or_default(),
+                _ => 0,
+            };
+            let step = match &error {
+                Error::Setup { step, .. } => step.clone(),
+                error => error.to_string(),
+            };
+            // An engine that is gone does not hear it.
+            let _ = send(keeper.as_fd(), &FromKeeper::Broken { step, errno }, &[]);
+            Err(error)
+        }
+    }
+}
+
+fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Result<(), Error> {
+    let plan = &opening.plan;
+    rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
+    let ids = ids(plan)?;
+    let sources = match ids {
+        Some(map) if map.own => {
+            belljar_linux::privileges::drop_groups()
+                .map_err(|error| Error::setup("drop supplementary groups", error))?;
+            open_sources(plan, Some((map.host.host_uid, map.host.host_gid))).map_err(|(path, error)| {
+                Error::setup(format!("open {} for the cabinet", path.display()), error)
+            })?
+        }
+        _ => Default::default(),
+    };
+    let group = make_group(opening)?;
+    let (report, builders) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|error| Error::setup("make a socket pair", error))?;
+    let runtime = Runtime::of(plan);
+    let job = Job::new(Program::Module(String::new()));
+    let null = || {
+        rustix::fs::open(
+            "/dev/null",
+            rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        )
+        .map_err(|error| Error::setup("open /dev/null", error))
+    };
+    let room = Room {
+        plan,
+        job: &job,
+        runtime: runtime.with_template().0,
+        sources,
+        report: builders,
+        warden: report.as_fd(),
+        streams: [null()?, null()?, null()?],
+        enters_group: group.is_some(),
+        control: None,
+    };
+    let child = process::start(cabinet_namespaces(plan), || builder(room, keeper, &opening.spec)).map_err(
+        |source| Error::Setup {
+            step: "start a cabinet".into(),
+            source,
+            hint: Some("`belljar doctor` says why".into()),
+        },
+    )?;
+    let settled = settle(&child, ids, group.as_ref(), report.as_fd());
+    if settled.is_ok() {
+        wait(engine.as_fd(), child.as_fd());
+    }
+    child
+        .kill()
+        .and_then(|()| child.wait().map(drop))
+        .map_err(|error| Error::setup("end the cabinet", error))?;
+    if let Some(group) = group {
+        group
+            .remove()
+            .map_err(|error| Error::setup("remove the cabinet's cgroup", io::Error::other(error)))?;
+    }
+    settled
+}
+
+/// Gives the builder its ids and its cgroup, and lets it go.
+fn settle(
+    child: &process::Child,
+    ids: Option<crate::warden::Ids>,
+    group: Option<&Group>,
+    report: BorrowedFd<'_>,
+) -> Result<(), Error> {
+    if let Some(ids) = ids {
+        userns::write_maps(child.pid(), ids.host)
+            .map_err(|error| Error::setup("map the guest's ids", error))?;
+    }
+    descriptors::send(report, b"g", &[]).map_err(|error| Error::setup("let the cabinet go", error))?;
+    if let Some(group) = group {
+        let fds = group
+            .procs_fds()
+            .map_err(|error| Error::setup("open the cabinet's cgroup", io::Error::other(error)))?;
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+        let _ = descriptors::send(report, b"c", &fds);
+    }
+    Ok(())
+}
+
+/// Until the engine or the cabinet is gone. The engine says nothing more on this socket.
+fn wait(engine: BorrowedFd<'_>, builder: BorrowedFd<'_>) {
+    let mut list = [
+        PollFd::from_borrowed_fd(engine, PollFlags::IN | PollFlags::RDHUP),
+        PollFd::from_borrowed_fd(builder, PollFlags::IN),
+    ];
+    while matches!(rustix::event::poll(&mut list, None), Err(rustix::io::Errno::INTR)) {}
+}
+
+fn make_group(opening: &Opening) -> Result<Option<Group>, Error> {
+    for step in opening.plan.steps() {
+        if let Step::Cgroup {
+            hierarchy,
+            memory,
+            cpus,
+            ..
+        } = step
+        {
+            sweep::sweep(hierarchy);
+            let limits = cgroup::Limits {
+                memory: Some(memory.saturating_add(TEMPLATE_MEMORY)),
+                swap: false,
+                pids: Some(TEMPLATE_PIDS),
+                cpus: Some(cpus + 1.0),
+            };
+            let name = Owner::current().map(|owner| owner.name(0));
+            let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));
+            return group
+                .map(Some)
+                .map_err(|error| Error::setup("make the cabinet's cgroup", io::Error::other(error)));
+        }
+    }
+    Ok(None)
+}

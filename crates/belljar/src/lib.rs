@@ -39,6 +39,7 @@
 
 #[allow(dead_code)] // Until the pool takes it up.
 mod cabinet;
+pub mod agent;
 pub mod client;
 mod command;
 mod error;

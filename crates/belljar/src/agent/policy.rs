@@ -1,0 +1,81 @@
+//! A policy that came as JSON. It goes through the reader of documents, so that both forms take the same keys, values and
+//! checks, and answer with the same words.
+
+use std::path::Path;
+
+use super::Open;
+use crate::policy::{Policy, PolicyDocument, PolicyError};
+
+/// The policy that a request stands for. Nothing is taken from the agent's own environment.
+pub fn policy(open: &Open) -> Result<Policy, PolicyError> {
+    let given: serde_json::Map<_, _> = open
+        .policy
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let text = toml::to_string(&given).map_err(|error| PolicyError::Syntax {
+        message: error.to_string().trim().to_owned(),
+    })?;
+    // There is no line that the caller would know.
+    let document = PolicyDocument::parse(&text, Path::new("policy")).map_err(|error| match error {
+        PolicyError::In { problem, .. } => *problem,
+        other => other,
+    })?;
+    let base = match &open.profile {
+        Some(name) => PolicyDocument::builtin(name)?,
+        None => PolicyDocument::default(),
+    };
+    base.merge(document).resolve_with(|_| None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(policy_keys: serde_json::Value, profile: Option<&str>) -> Result<Policy, String> {
+        let serde_json::Value::Object(keys) = policy_keys else {
+            panic!("an object")
+        };
+        let open = Open {
+            policy: keys,
+            profile: profile.map(str::to_owned),
+            preload: Vec::new(),
+        };
+        policy(&open).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn keys_mean_what_they_mean_in_a_document() {
+        let policy = read(
+            json!({"memory": "64M", "timeout": 2.5, "env": {"A": "b"}, "mount": [{"source": "/srv", "target": "/srv"}], "venv": null}),
+            Some("strict"),
+        )
+        .unwrap();
+        assert_eq!(policy.limits.memory, 64 << 20);
+        assert_eq!(policy.limits.timeout, Some(Duration::from_millis(2500)));
+        assert_eq!(policy.env["A"], "b");
+        assert!(!policy.system, "the profile counts");
+        assert_eq!(policy.mounts.len(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_without_a_line() {
+        for (keys, told) in [
+            (json!({"memroy": 1}), "unknown key `memroy`; did you mean `memory`?"),
+            (json!({"env": ["HOME_OF_AGENT"]}), "HOME_OF_AGENT"),
+            (json!({"memory": 1.5}), "memory"),
+            (json!({"memory": u64::MAX}), "memory"),
+            (json!({"env": {"A": null}}), "TOML"),
+        ] {
+            let error = read(keys.clone(), None).unwrap_err();
+            assert!(error.contains(told), "{keys}: {error}");
+            assert!(!error.contains("policy:"), "{error}");
+        }
+        assert!(read(json!({}), Some("no such")).is_err());
+    }
+}

@@ -45,7 +45,7 @@ rust-test: binaries
 	if cargo nextest --version >/dev/null 2>&1; then \
 		cargo nextest run --locked --workspace --no-fail-fast -E 'not binary(attacks)'; \
 	else \
-		cargo test --locked --workspace --no-fail-fast --lib --bins --test '[!a]*'; \
+		cargo test --locked --workspace --no-fail-fast --lib --bins --test agent --test '[!a]*'; \
 	fi
 
 .PHONY: doc-test

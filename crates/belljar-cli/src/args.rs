@@ -29,6 +29,8 @@ pub enum Typed {
     Completions(Completions),
     /// `belljar man`
     Man(Man),
+    /// `belljar agent`, for clients such as the Python package alone
+    Agent(Agent),
     /// `belljar warden`, for the library alone
     Warden,
 }
@@ -46,7 +48,7 @@ impl Typed {
                 quiet: args.quiet,
                 verbose: args.verbose,
             },
-            Self::Completions(_) | Self::Man(_) | Self::Warden => Printing::default(),
+            Self::Completions(_) | Self::Man(_) | Self::Agent(_) | Self::Warden => Printing::default(),
         }
     }
 }
@@ -83,6 +85,18 @@ pub struct Man {
     /// A command, for its own page
     #[arg(value_name = "COMMAND")]
     pub command: Option<String>,
+}
+
+// What `agent` takes.
+#[derive(Debug, Args)]
+pub struct Agent {
+    /// The descriptor of the client's socket
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub fd: i32,
+
+    /// Jobs that run at once; more wait
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub jobs: usize,
 }
 
 /// The whole definition. Each command is filled in only when it is asked for: building all of them takes longer than
@@ -129,6 +143,7 @@ pub fn definition() -> Command {
             examples::COMPLETIONS,
         ))
         .subcommand(command::<Man>("man", "Print the man page", examples::MAN))
+        .subcommand(Command::new("agent").hide(true).defer(Agent::augment_args))
         .subcommand(Command::new("warden").hide(true))
 }
 
@@ -162,6 +177,7 @@ pub fn read() -> Result<Typed, clap::Error> {
         "doctor" => Typed::Doctor(Doctor::from_arg_matches_mut(found)?),
         "completions" => Typed::Completions(Completions::from_arg_matches_mut(found)?),
         "man" => Typed::Man(Man::from_arg_matches_mut(found)?),
+        "agent" => Typed::Agent(Agent::from_arg_matches_mut(found)?),
         _ => Typed::Warden,
     })
 }

@@ -1,7 +1,8 @@
 //! The belljar command: reads what was typed, makes a policy and a job of it, and prints what happened.
 //!
-//! This process becomes the warden of a one-shot run, so it never starts a thread.
+//! This process becomes the warden of a one-shot run, so it never starts a thread; only `agent` does, which never forks a guest.
 
+mod agent;
 mod args;
 mod commands;
 mod engine;
@@ -43,6 +44,7 @@ fn dispatch(typed: Typed) -> i32 {
         Typed::Doctor(_) => commands::doctor::doctor(printer),
         Typed::Completions(args) => commands::generate::completions(&args, printer),
         Typed::Man(args) => commands::generate::man(&args, printer),
+        Typed::Agent(args) => agent::serve(&args),
         Typed::Warden => Ok(engine::serve()),
     };
     result.unwrap_or_else(|failure| {

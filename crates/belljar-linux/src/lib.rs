@@ -3,6 +3,7 @@
 //!
 //! | file | mechanism |
 //! |---|---|
+//! | `caller` | who is behind a socket, and what of the caller's environment stays |
 //! | `cgroup` | limits and figures of a jar as a whole |
 //! | `probe` | what the kernel has, and, by trying, what it lets us use |
 //! | `process` | clone into namespaces, pidfds, waiting, exec |
@@ -21,6 +22,7 @@
 //! | `signals` | signals as descriptors, and the default actions of a fresh process |
 
 pub mod beneath;
+pub mod caller;
 pub mod cgroup;
 pub mod confine;
 pub mod descriptors;

@@ -1,10 +1,14 @@
 //! Bodies outside the stream: memory that nobody can change any more, handed over as a descriptor.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ops::Range;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use thiserror::Error;
+
+use super::ALIGN;
+use super::parts::size;
 
 /// Exactly these: nobody can change, shrink or grow it, nor seal it further.
 fn seals() -> SealFlags {
@@ -53,20 +57,30 @@ fn system(operation: &'static str) -> impl Fn(Errno) -> BufferError {
     move |cause| BufferError::System { operation, cause }
 }
 
-/// A sealed memfd with these bytes.
-pub fn sealed_buffer(bytes: &[u8]) -> Result<OwnedFd, BufferError> {
+/// A sealed memfd with these parts, and its size; `None` if that would be over the cap.
+pub fn sealed_buffer(parts: &[&[u8]]) -> Result<Option<(OwnedFd, u64)>, BufferError> {
+    let lengths: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
+    let Some(size) = size(&lengths) else {
+        return Ok(None);
+    };
     let fd = rustix::fs::memfd_create("belljar", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
         .map_err(system("make"))?;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        match rustix::io::write(&fd, rest) {
-            Ok(length) => rest = &rest[length..],
-            Err(Errno::INTR) => {}
-            Err(cause) => return Err(system("write")(cause)),
+    let mut end = 0u64;
+    for part in parts {
+        let mut at = end.next_multiple_of(ALIGN);
+        end = at + part.len() as u64;
+        let mut rest = *part;
+        while !rest.is_empty() {
+            match rustix::io::pwrite(&fd, rest, at) {
+                Ok(length) => (rest, at) = (&rest[length..], at + length as u64),
+                Err(Errno::INTR) => {}
+                Err(cause) => return Err(system("write")(cause)),
+            }
         }
     }
+    rustix::fs::ftruncate(&fd, size).map_err(system("size"))?;
     rustix::fs::fcntl_add_seals(&fd, seals()).map_err(system("seal"))?;
-    Ok(fd)
+    Ok(Some((fd, size)))
 }
 
 /// Checks that a descriptor is a body of exactly `size` bytes that are there and cannot change.
@@ -97,17 +111,16 @@ pub fn check_buffer(fd: BorrowedFd<'_>, size: u64) -> Result<(), BufferError> {
     Ok(())
 }
 
-/// Checks a body and takes a copy of it.
-pub fn read_buffer(fd: BorrowedFd<'_>, size: u64) -> Result<Vec<u8>, BufferError> {
-    check_buffer(fd, size)?;
-    let mut bytes = vec![0; size as usize];
+/// A copy of one part of a body that was checked.
+pub fn read_buffer(fd: BorrowedFd<'_>, part: Range<usize>) -> Result<Vec<u8>, BufferError> {
+    let mut bytes = vec![0; part.len()];
     let mut filled = 0;
     while filled < bytes.len() {
-        match rustix::io::pread(fd.as_fd(), &mut bytes[filled..], filled as u64) {
+        match rustix::io::pread(fd, &mut bytes[filled..], (part.start + filled) as u64) {
             Ok(0) => {
                 return Err(BufferError::Size {
-                    found: filled as u64,
-                    named: size,
+                    found: (part.start + filled) as u64,
+                    named: part.end as u64,
                 });
             }
             Ok(length) => filled += length,
@@ -120,6 +133,8 @@ pub fn read_buffer(fd: BorrowedFd<'_>, size: u64) -> Result<Vec<u8>, BufferError
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     fn memfd(bytes: &[u8], size: u64, with: SealFlags) -> OwnedFd {
@@ -133,8 +148,14 @@ mod tests {
     #[test]
     fn a_sealed_buffer_is_read_again() {
         let bytes: Vec<u8> = (0..200_000u32).map(|number| number as u8).collect();
-        let fd = sealed_buffer(&bytes).unwrap();
-        assert_eq!(read_buffer(fd.as_fd(), bytes.len() as u64).unwrap(), bytes);
+        let parts = [b"first".as_slice(), &bytes, b"", b"last"];
+        let (fd, size) = sealed_buffer(&parts).unwrap().unwrap();
+        check_buffer(fd.as_fd(), size).unwrap();
+        let lengths = parts.map(|part| part.len() as u64);
+        for (place, part) in super::super::cut(&lengths, size).unwrap().into_iter().zip(parts) {
+            assert_eq!(place.start % 64, 0);
+            assert_eq!(read_buffer(fd.as_fd(), place).unwrap(), part);
+        }
         assert!(rustix::io::write(&fd, b"x").is_err(), "it cannot be changed");
     }
 
@@ -143,9 +164,17 @@ mod tests {
         let bytes = [7; 100_000];
         let check = |fd: &OwnedFd| check_buffer(fd.as_fd(), 100_000);
         assert_eq!(check(&memfd(&bytes, 100_000, seals())), Ok(()));
-        for missing in [SealFlags::SEAL, SealFlags::SHRINK, SealFlags::GROW, SealFlags::WRITE] {
+        for missing in [
+            SealFlags::SEAL,
+            SealFlags::SHRINK,
+            SealFlags::GROW,
+            SealFlags::WRITE,
+        ] {
             let fd = memfd(&bytes, 100_000, seals().difference(missing));
-            assert!(matches!(check(&fd), Err(BufferError::Seals { .. })), "{missing:?}");
+            assert!(
+                matches!(check(&fd), Err(BufferError::Seals { .. })),
+                "{missing:?}"
+            );
         }
         let more = memfd(&bytes, 100_000, seals() | SealFlags::FUTURE_WRITE);
         assert!(matches!(check(&more), Err(BufferError::Seals { .. })));

@@ -180,7 +180,11 @@ impl Decoder {
                 return Err(error);
             }
         };
-        let inline = if prefix.in_descriptor { 0 } else { prefix.body as usize };
+        let inline = if prefix.in_descriptor {
+            0
+        } else {
+            prefix.body as usize
+        };
         let length = PREFIX + prefix.header + inline;
         if rest.len() < length {
             return Ok(None);
@@ -287,8 +291,14 @@ mod tests {
             (prefix(|bytes| bytes[2] = 2), FrameError::Reserved),
             (prefix(|bytes| bytes[3] = 1), FrameError::Reserved),
             (prefix(|bytes| bytes[2] = 1), FrameError::Empty),
-            (prefix(|bytes| bytes[4..8].fill(255)), FrameError::Header(u32::MAX)),
-            (prefix(|bytes| bytes[16..24].fill(255)), FrameError::Body(u64::MAX)),
+            (
+                prefix(|bytes| bytes[4..8].fill(255)),
+                FrameError::Header(u32::MAX),
+            ),
+            (
+                prefix(|bytes| bytes[16..24].fill(255)),
+                FrameError::Body(u64::MAX),
+            ),
             (prefix(|bytes| bytes[18] = 1), FrameError::Inline(INLINE)),
         ] {
             let mut decoder = Decoder::default();

@@ -138,9 +138,6 @@ pub struct JobLimits {
     /// Bytes of memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// Processors.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpus: Option<f64>,
     /// Processor seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,

@@ -37,35 +37,44 @@ pub fn cut(lengths: &[u64], size: u64) -> Result<Parts, PartsError> {
         let start = end.next_multiple_of(ALIGN);
         end = start.saturating_add(*length);
         if end > MAX_BODY {
-            return Err(PartsError::Size { parts: end, body: size });
+            return Err(PartsError::Size {
+                parts: end,
+                body: size,
+            });
         }
         parts.push(start as usize..end as usize);
     }
     if end != size {
-        return Err(PartsError::Size { parts: end, body: size });
+        return Err(PartsError::Size {
+            parts: end,
+            body: size,
+        });
     }
     Ok(parts)
 }
 
-/// The lengths of parts, and the body that they make; `None` if it would be over the cap.
-pub fn join(parts: &[&[u8]]) -> Option<(Vec<u64>, Vec<u8>)> {
+/// The size of a body with parts of these lengths; `None` if it would be over a cap.
+pub(super) fn size(lengths: &[u64]) -> Option<u64> {
+    let add = |end: u64, length: &u64| {
+        end.next_multiple_of(ALIGN)
+            .checked_add(*length)
+            .filter(|end| *end <= MAX_BODY)
+    };
+    lengths
+        .iter()
+        .try_fold(0, add)
+        .filter(|_| lengths.len() <= MAX_PARTS)
+}
+
+/// The body that parts make; `None` if it would be over a cap.
+pub fn join(parts: &[&[u8]]) -> Option<Vec<u8>> {
     let lengths: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
-    let mut end = 0u64;
-    for length in &lengths {
-        end = end.next_multiple_of(ALIGN).checked_add(*length)?;
-        if end > MAX_BODY {
-            return None;
-        }
-    }
-    if lengths.len() > MAX_PARTS {
-        return None;
-    }
-    let mut body = Vec::with_capacity(end as usize);
+    let mut body = Vec::with_capacity(size(&lengths)? as usize);
     for part in parts {
         body.resize(body.len().next_multiple_of(ALIGN as usize), 0);
         body.extend_from_slice(part);
     }
-    Some((lengths, body))
+    Some(body)
 }
 
 #[cfg(test)]
@@ -85,16 +94,24 @@ mod tests {
             (&[u64::MAX, 2], 1),
             (&[MAX_BODY, 1], MAX_BODY),
         ] {
-            assert!(matches!(cut(lengths, size), Err(PartsError::Size { .. })), "{lengths:?}");
+            assert!(
+                matches!(cut(lengths, size), Err(PartsError::Size { .. })),
+                "{lengths:?}"
+            );
         }
-        assert_eq!(cut(&vec![0; MAX_PARTS + 1], 0), Err(PartsError::Count(MAX_PARTS + 1)));
+        assert_eq!(
+            cut(&vec![0; MAX_PARTS + 1], 0),
+            Err(PartsError::Count(MAX_PARTS + 1))
+        );
     }
 
     proptest! {
         #[test]
         fn joined_parts_are_cut_again(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
             let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-            let (lengths, body) = join(&slices).unwrap();
+            let lengths: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
+            let body = join(&slices).unwrap();
+            prop_assert_eq!(size(&lengths), Some(body.len() as u64));
             let places = cut(&lengths, body.len() as u64).unwrap();
             let again: Vec<&[u8]> = places.into_iter().map(|place| &body[place]).collect();
             prop_assert_eq!(again, slices);

@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_without_a_line() {
         for (keys, told) in [
-            (json!({"memroy": 1}), "unknown key `memroy`; did you mean `memory`?"),
+            (
+                json!({"memroy": 1}),
+                "unknown key `memroy`; did you mean `memory`?",
+            ),
             (json!({"env": ["HOME_OF_AGENT"]}), "HOME_OF_AGENT"),
             (json!({"memory": 1.5}), "memory"),
             (json!({"memory": u64::MAX}), "memory"),

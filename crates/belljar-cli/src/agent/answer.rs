@@ -1,0 +1,98 @@
+//! Answers: outcomes as frames, and failures as faults.
+
+use belljar::Error;
+use belljar::agent::{Fault, Kind, PartsHead};
+use belljar::outcome::Outcome;
+use serde_json::Value;
+
+use super::outbox::{Letter, Unsent};
+use crate::failure::Failure;
+
+/// A fault of this kind.
+pub fn fault(code: &str, message: impl Into<String>, hint: Option<&str>) -> Fault {
+    Fault {
+        code: code.to_owned(),
+        message: message.into(),
+        hint: hint.map(str::to_owned),
+    }
+}
+
+/// belljar's own failure.
+pub fn of_error(error: Error) -> Fault {
+    let code = match &error {
+        Error::Refused(_) => "refused",
+        Error::Setup { .. } => "setup",
+        Error::Program { .. } => "program",
+        Error::Files(_) | Error::Apply(_) => "files",
+        Error::Policy(_) | Error::Limit(_) | Error::Module { .. } => "policy",
+        Error::Busy { .. } => "busy",
+        Error::Interpreter(_) => "interpreter",
+        Error::Arguments(_) => "request",
+        Error::Lost { .. } => "lost",
+        _ => "failed",
+    };
+    // A policy that came as data is told of in its own words, not in those of the command line.
+    let Failure { message, hint } = match error {
+        Error::Policy(problem) => Failure::new(problem.to_string()),
+        other => other.into(),
+    };
+    Fault {
+        code: code.to_owned(),
+        message,
+        hint,
+    }
+}
+
+/// The frame that tells of a fault.
+pub fn error(id: u64, fault: &Fault) -> Letter {
+    // Text of any length may be in a message; a frame has a cap.
+    let mut fault = fault.clone();
+    for text in std::iter::once(&mut fault.message).chain(&mut fault.hint) {
+        if let Some((end, _)) = text.char_indices().nth(16 << 10) {
+            text.truncate(end);
+        }
+    }
+    Letter::small(Kind::Error, id, &fault)
+}
+
+/// The frame that tells of an outcome.
+pub fn outcome(id: u64, mut outcome: Outcome) -> Result<Letter, Fault> {
+    let value = outcome.value.take();
+    let value = value.map_or_else(Vec::new, |value| serde_json::to_vec(&value).unwrap_or_default());
+    let (stdout, stderr) = (&mut outcome.stdout, &mut outcome.stderr);
+    let streams = [
+        &mut stdout.head,
+        &mut stdout.tail,
+        &mut stderr.head,
+        &mut stderr.tail,
+    ]
+    .map(std::mem::take);
+    let document = document(&outcome);
+    let mut parts = vec![document.as_slice(), value.as_slice()];
+    parts.extend(streams.iter().map(Vec::as_slice));
+    let lengths = parts.iter().map(|part| part.len() as u64).collect();
+    Letter::new(Kind::Outcome, id, &PartsHead { parts: lengths }, &parts).map_err(unsent)
+}
+
+/// The JSON object of an outcome, without what is sent as it is.
+fn document(outcome: &Outcome) -> Vec<u8> {
+    let mut json = serde_json::to_value(outcome.json()).unwrap_or_default();
+    if let Value::Object(fields) = &mut json {
+        for raw in ["stdout", "stderr", "value"] {
+            fields.remove(raw);
+        }
+    }
+    serde_json::to_vec(&json).unwrap_or_default()
+}
+
+/// Why an answer cannot be sent.
+pub fn unsent(why: Unsent) -> Fault {
+    match why {
+        Unsent::TooLarge => fault(
+            "large",
+            "the answer is larger than a frame can be",
+            Some("lower the limits on output and disk, or collect fewer files"),
+        ),
+        Unsent::Buffer(error) => fault("buffer", format!("cannot send the answer: {error}"), None),
+    }
+}

@@ -1,0 +1,279 @@
+//! The connection: versions first, then requests in any number, and an end that takes everything along.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use belljar::agent::{
+    Close, Fault, Frame, Hello, Kind, Open, Opened, PROTOCOL, check_buffer, cut,
+};
+use belljar_linux::caller::Peer;
+use belljar_linux::process::exit_now;
+use rustix::event::{PollFd, PollFlags};
+use serde::de::DeserializeOwned;
+
+use super::answer::{error, fault};
+use super::crew::Crew;
+use super::inbox::{End, Inbox};
+use super::jobs::Jobs;
+use super::outbox::{Letter, Outbox};
+use super::rooms::Rooms;
+use super::work::{Body, Hold, Request, cancelled, work};
+use crate::failure::Failure;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How long jobs that were killed may take to tidy up before the agent ends without them.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// How long a client may take to read the last frame.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// Everything that the agent owns.
+pub struct Agent {
+    /// The way to the client.
+    pub outbox: Arc<Outbox>,
+    /// Jobs without an answer.
+    pub jobs: Jobs,
+    /// Open sandboxes.
+    pub rooms: Rooms,
+    crew: Arc<Crew>,
+}
+
+/// Serves one client until it is gone, and ends this process with everything that it owns.
+pub fn serve(socket: UnixStream, client: Peer, most: usize) -> Result<i32, Failure> {
+    let cannot = |error: std::io::Error| Failure::new(format!("agent: cannot serve: {error}"));
+    let agent = Arc::new(Agent {
+        outbox: Arc::new(Outbox::new(socket.try_clone().map_err(cannot)?)),
+        jobs: Jobs::default(),
+        rooms: Rooms::default(),
+        crew: Arc::new(Crew::new(most)),
+    });
+    let outbox = agent.outbox.clone();
+    std::thread::Builder::new().spawn(move || outbox.carry()).map_err(cannot)?;
+    let (watched, pid) = (agent.clone(), client.pid);
+    std::thread::Builder::new()
+        .spawn(move || {
+            wait_for_end(&client);
+            watched.end()
+        })
+        .map_err(cannot)?;
+    if let Err(last) = agent.talk(&mut Inbox::new(socket), pid) {
+        agent.outbox.send(error(0, &last));
+        agent.outbox.finish(LAST_WORD);
+    }
+    agent.end()
+}
+
+/// Returns when the client is gone, whoever else holds a copy of its end of the socket.
+fn wait_for_end(client: &Peer) {
+    let mut poll = [PollFd::new(&client.pidfd, PollFlags::IN)];
+    while rustix::event::poll(&mut poll, None) != Ok(1) {}
+}
+
+/// What ends the connection; nothing, when the client closed it.
+fn last_word(end: End) -> Result<(), Fault> {
+    match end {
+        End::Closed => Ok(()),
+        End::Frame(error) => Err(fault("protocol", error.to_string(), None)),
+        End::Descriptor(what) => Err(fault("protocol", what, None)),
+        End::System(error) => Err(fault("protocol", format!("cannot read: {error}"), None)),
+    }
+}
+
+impl Agent {
+    /// Ends every job, gives each a moment to tidy up, and ends this process. Wardens that are left end by themselves when
+    /// their socket does.
+    fn end(&self) -> ! {
+        self.jobs.kill();
+        self.outbox.finish(Duration::ZERO);
+        self.crew.finish(PATIENCE);
+        exit_now(0)
+    }
+
+    fn talk(self: &Arc<Self>, inbox: &mut Inbox, client: u32) -> Result<(), Fault> {
+        let first = match inbox.next() {
+            Ok((frame, None)) => frame,
+            Ok((_, Some(_))) => return Err(protocol("the first frame has a descriptor")),
+            Err(end) => return last_word(end),
+        };
+        self.greet(&first, client)?;
+        loop {
+            match inbox.next() {
+                Ok((frame, descriptor)) => self.take(frame, descriptor)?,
+                Err(end) => return last_word(end),
+            }
+        }
+    }
+
+    /// Exchanges versions.
+    fn greet(&self, frame: &Frame, client: u32) -> Result<(), Fault> {
+        if frame.kind != Kind::Hello {
+            return Err(protocol("the first frame is no hello"));
+        }
+        let hello: Hello = serde_json::from_slice(&frame.header)
+            .map_err(|error| protocol(format!("the hello cannot be read: {error}")))?;
+        if hello.protocol != PROTOCOL || hello.version != VERSION {
+            return Err(fault(
+                "version",
+                format!(
+                    "the client is version {} with protocol {}, and this agent is version {VERSION} with protocol {PROTOCOL}",
+                    hello.version, hello.protocol
+                ),
+                Some("install the package and the binary of one version"),
+            ));
+        }
+        if hello.pid.is_some_and(|pid| pid != client) {
+            return Err(fault(
+                "client",
+                format!(
+                    "the client says that it is process {}, and process {client} made the socket pair",
+                    hello.pid.unwrap_or_default()
+                ),
+                Some("a forked process starts an agent of its own"),
+            ));
+        }
+        let welcome = Hello {
+            protocol: PROTOCOL,
+            version: VERSION.to_owned(),
+            pid: Some(std::process::id()),
+        };
+        self.outbox.send(Letter::small(Kind::Welcome, 0, &welcome));
+        Ok(())
+    }
+
+    /// Takes one request. What is wrong with it alone is its answer; an error here is the end.
+    fn take(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
+        let id = frame.id;
+        let answered = match frame.kind {
+            Kind::Cancel | Kind::Interrupt => return self.steer(&frame),
+            Kind::Hello => return Err(protocol("a second hello")),
+            kind if !kind.is_request() => return Err(protocol(format!("a client does not send {kind:?}"))),
+            _ if id == 0 => return Err(protocol("a request has id 0")),
+            _ if self.jobs.has(id) || self.rooms.has(id) => {
+                return Err(protocol(format!("the id {id} is in use")));
+            }
+            Kind::Job => self.job(frame, descriptor),
+            _ if !frame.body.is_empty() || descriptor.is_some() => {
+                Err(fault("request", "this request has no body", None))
+            }
+            Kind::Open => self.open(id, &frame.header),
+            Kind::Close => self.close(id, &frame.header),
+            _ => {
+                self.stats(id);
+                Ok(())
+            }
+        };
+        if let Err(fault) = answered {
+            self.outbox.send(error(id, &fault));
+        }
+        Ok(())
+    }
+
+    /// Ends or interrupts a job. One that has its answer already, or never was, is nothing to do.
+    fn steer(&self, frame: &Frame) -> Result<(), Fault> {
+        let Some(hold) = self.jobs.get(frame.id) else {
+            return Ok(());
+        };
+        if self.crew.take_back(frame.id) {
+            self.jobs.remove(frame.id);
+            self.outbox.send(error(frame.id, &cancelled()));
+        } else if frame.kind == Kind::Cancel {
+            hold.kill();
+        } else {
+            hold.interrupt();
+        }
+        Ok(())
+    }
+
+    fn job(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
+        let head: belljar::agent::JobRequest = read(&frame.header)?;
+        let (body, size) = match (descriptor, frame.descriptor) {
+            (Some(fd), Some(size)) => {
+                check_buffer(std::os::fd::AsFd::as_fd(&fd), size)
+                    .map_err(|error| fault("buffer", error.to_string(), None))?;
+                (Body::Memory(fd), size)
+            }
+            _ => {
+                let size = frame.body.len() as u64;
+                (Body::Inline(frame.body), size)
+            }
+        };
+        let parts = cut(&head.parts, size).map_err(|error| fault("request", error.to_string(), None))?;
+        // Named now, so that a job is refused at once when there is no such sandbox.
+        self.rooms.get(head.sandbox)?;
+        let hold = Arc::new(Hold::default());
+        let (agent, id) = (self.clone(), frame.id);
+        let weight = frame.header.len() + if let Body::Inline(bytes) = &body { bytes.len() } else { 0 };
+        let request = Request { head, parts, body };
+        if self.jobs.add(id, &hold, weight) {
+            if self.crew.give(id, Box::new(move || work(&agent, id, request, &hold))) {
+                return Ok(());
+            }
+            self.jobs.remove(id);
+        }
+        let (running, waiting) = self.crew.figures();
+        Err(fault(
+            "busy",
+            format!("{running} jobs run and {waiting} wait, which is the most"),
+            Some("try again when some have ended"),
+        ))
+    }
+
+    /// Opens a sandbox on a thread of its own: looking at the host and for an interpreter takes milliseconds.
+    fn open(self: &Arc<Self>, id: u64, header: &[u8]) -> Result<(), Fault> {
+        let open: Open = read(header)?;
+        let room = self.rooms.add(id)?;
+        let agent = self.clone();
+        let opening = move || {
+            let letter = match room.open(&open) {
+                Ok(sandbox) => {
+                    let opened = Opened {
+                        interpreter: sandbox.plan().interpreter().display().to_string(),
+                        isolation: sandbox.plan().isolation().clone(),
+                    };
+                    Letter::small(Kind::Opened, id, &opened)
+                }
+                Err(fault) => {
+                    agent.rooms.remove(id);
+                    error(id, &fault)
+                }
+            };
+            agent.outbox.send(letter);
+        };
+        match std::thread::Builder::new().spawn(opening) {
+            Ok(_) => Ok(()),
+            Err(cause) => {
+                self.rooms.remove(id);
+                Err(fault("busy", format!("cannot start a thread: {cause}"), None))
+            }
+        }
+    }
+
+    fn close(&self, id: u64, header: &[u8]) -> Result<(), Fault> {
+        let close: Close = read(header)?;
+        self.rooms.get(close.sandbox)?;
+        self.rooms.remove(close.sandbox);
+        self.outbox.send(Letter::small(Kind::Closed, id, &serde_json::json!({})));
+        Ok(())
+    }
+
+    fn stats(&self, id: u64) {
+        let (running, waiting) = self.crew.figures();
+        let figures = serde_json::json!({
+            "running": running,
+            "waiting": waiting,
+            "sandboxes": self.rooms.len(),
+            "unread": self.outbox.weight(),
+        });
+        self.outbox.send(Letter::small(Kind::Figures, id, &figures));
+    }
+}
+
+fn read<T: DeserializeOwned>(header: &[u8]) -> Result<T, Fault> {
+    serde_json::from_slice(header)
+        .map_err(|error| fault("request", format!("the header cannot be read: {error}"), None))
+}
+
+fn protocol(message: impl Into<String>) -> Fault {
+    fault("protocol", message, None)
+}

@@ -1,0 +1,62 @@
+//! Jobs that have no answer yet, by the id that the client chose, and the way to end each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::work::Hold;
+
+/// Most bytes of requests that wait or run, but for bodies in descriptors: those are the client's own memory.
+const MOST: usize = 64 << 20;
+
+/// Jobs without an answer.
+#[derive(Default)]
+pub struct Jobs {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    map: HashMap<u64, (Arc<Hold>, usize)>,
+    weight: usize,
+}
+
+impl Jobs {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a job whose request has `weight` bytes; `false` if there is no room for them.
+    pub fn add(&self, id: u64, hold: &Arc<Hold>, weight: usize) -> bool {
+        let mut state = self.lock();
+        if state.weight + weight > MOST {
+            return false;
+        }
+        state.weight += weight;
+        state.map.insert(id, (hold.clone(), weight));
+        true
+    }
+
+    /// Whether an id is taken.
+    pub fn has(&self, id: u64) -> bool {
+        self.lock().map.contains_key(&id)
+    }
+
+    /// The way to end a job that has no answer yet.
+    pub fn get(&self, id: u64) -> Option<Arc<Hold>> {
+        self.lock().map.get(&id).map(|(hold, _)| hold.clone())
+    }
+
+    /// Forgets a job: its answer follows, and the id is free again.
+    pub fn remove(&self, id: u64) {
+        let mut state = self.lock();
+        if let Some((_, weight)) = state.map.remove(&id) {
+            state.weight -= weight;
+        }
+    }
+
+    /// Ends all.
+    pub fn kill(&self) {
+        let holds: Vec<Arc<Hold>> = self.lock().map.values().map(|(hold, _)| hold.clone()).collect();
+        holds.iter().for_each(|hold| hold.kill());
+    }
+}

@@ -1,0 +1,110 @@
+//! Sandboxes that the client has opened. A job may name one that is still being opened: it waits, so that a client need
+//! not.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use belljar::Sandbox;
+use belljar::agent::{Fault, Open};
+
+use super::answer::{fault, of_error};
+
+/// Sandboxes that can be open at once.
+const MOST: usize = 256;
+
+/// One sandbox, once it is there.
+#[derive(Default)]
+pub struct Room {
+    ready: Mutex<Option<Result<Sandbox, Fault>>>,
+    known: Condvar,
+}
+
+impl Room {
+    /// Opens it and tells everyone who waits.
+    pub fn open(&self, open: &Open) -> Result<Sandbox, Fault> {
+        let opened = sandbox(open);
+        *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened.clone());
+        self.known.notify_all();
+        opened
+    }
+
+    /// The sandbox, or why there is none.
+    pub fn wait(&self) -> Result<Sandbox, Fault> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match &*ready {
+                Some(found) => return found.clone(),
+                None => ready = self.known.wait(ready).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+fn sandbox(open: &Open) -> Result<Sandbox, Fault> {
+    let policy = belljar::agent::policy(open).map_err(|error| of_error(error.into()))?;
+    let builder = Sandbox::builder().policy(policy).binary(own_binary());
+    builder.preload(&open.preload).build().map_err(of_error)
+}
+
+/// This very program: the file may have been replaced by another version since.
+fn own_binary() -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    let same = |path: &Path| {
+        let (found, ours) = (path.metadata().ok()?, running.metadata().ok()?);
+        Some((found.dev(), found.ino()) == (ours.dev(), ours.ino()))
+    };
+    match std::env::current_exe() {
+        Ok(path) if same(&path) == Some(true) => path,
+        _ => running.to_path_buf(),
+    }
+}
+
+/// All of them.
+#[derive(Default)]
+pub struct Rooms {
+    map: Mutex<HashMap<u64, Arc<Room>>>,
+}
+
+impl Rooms {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Room>>> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an id is taken.
+    pub fn has(&self, id: u64) -> bool {
+        self.lock().contains_key(&id)
+    }
+
+    /// A place for a sandbox.
+    pub fn add(&self, id: u64) -> Result<Arc<Room>, Fault> {
+        let mut map = self.lock();
+        if map.len() >= MOST {
+            return Err(fault(
+                "busy",
+                format!("{MOST} sandboxes are open, which is the most"),
+                Some("close one"),
+            ));
+        }
+        Ok(map.entry(id).or_default().clone())
+    }
+
+    /// The sandbox with this id.
+    pub fn get(&self, id: u64) -> Result<Arc<Room>, Fault> {
+        self.lock()
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| fault("unknown", format!("no sandbox {id} is open"), None))
+    }
+
+    /// Gives a sandbox back; jobs that run in it go on.
+    pub fn remove(&self, id: u64) -> Option<Arc<Room>> {
+        self.lock().remove(&id)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+}

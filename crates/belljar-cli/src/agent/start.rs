@@ -1,0 +1,65 @@
+//! From a process that inherited everything of its client to one that has a socket and nothing else.
+
+use std::fs::OpenOptions;
+use std::os::fd::{AsFd, IntoRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use belljar_linux::caller::{self, Peer};
+use belljar_linux::{descriptors, rlimits, signals};
+
+use crate::failure::Failure;
+use crate::values::without_number;
+
+/// All that is needed of the client's environment: the log, the cache, and where interpreters are found.
+const KEPT: [&str; 9] = [
+    "BELLJAR_LOG",
+    "HOME",
+    "KUBERNETES_SERVICE_HOST",
+    "PATH",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "UV_PYTHON_INSTALL_DIR",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_HOME",
+];
+
+/// Makes this process an agent: its socket, and the client behind it.
+pub fn start(descriptor: RawFd) -> Result<(UnixStream, Peer), Failure> {
+    let cannot = |step: &'static str| {
+        move |error: std::io::Error| {
+            Failure::new(without_number(&format!("agent: cannot {step}: {error}")))
+        }
+    };
+    let null = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .map_err(cannot("open /dev/null"))?
+        .into_raw_fd();
+    // Standard error stays until everything that can fail here is done.
+    let mut kept =
+        descriptors::set_table(&[null, null, 2], &[descriptor]).map_err(|error| no_socket(descriptor, &error))?;
+    let socket = UnixStream::from(kept.remove(0));
+    let client = caller::peer(socket.as_fd()).map_err(|error| no_socket(descriptor, &error))?;
+    // A Ctrl-C at the client's terminal is the client's to pass on. Fails for one that leads a session already.
+    let _ = rustix::process::setsid();
+    signals::keep_children();
+    caller::keep_variables(&KEPT, b"belljar agent").map_err(cannot("forget the client's environment"))?;
+    std::env::set_current_dir("/").map_err(cannot("leave the client's folder"))?;
+    rlimits::most_files().map_err(cannot("raise the limit on open files"))?;
+    socket.set_nonblocking(false).map_err(cannot("prepare the socket"))?;
+    if std::env::var_os("BELLJAR_LOG").is_none() {
+        let null = OpenOptions::new().write(true).open("/dev/null").map_err(cannot("open /dev/null"))?;
+        rustix::stdio::dup2_stderr(null).map_err(|error| cannot("close standard error")(error.into()))?;
+    }
+    Ok((socket, client))
+}
+
+fn no_socket(descriptor: RawFd, error: &std::io::Error) -> Failure {
+    Failure::with_hint(
+        without_number(&format!(
+            "agent: descriptor {descriptor} is not one end of a socket pair: {error}"
+        )),
+        "it is started by a client such as the Python package, never by hand",
+    )
+}

@@ -11,7 +11,8 @@ use crate::client::Client;
 const SIZE: u64 = 200_000;
 
 fn memfd(content: &[u8], size: u64, seals: SealFlags) -> OwnedFd {
-    let fd = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("a memfd");
+    let fd =
+        rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("a memfd");
     rustix::io::write(&fd, content).expect("its content");
     rustix::fs::ftruncate(&fd, size).expect("its size");
     rustix::fs::fcntl_add_seals(&fd, seals).expect("its seals");

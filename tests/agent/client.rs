@@ -7,7 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use belljar::agent::{Decoder, INLINE, Kind, PROTOCOL, check_buffer, cut, encode, join, read_buffer, sealed_buffer};
+use belljar::agent::{
+    Decoder, INLINE, Kind, PROTOCOL, check_buffer, cut, encode, join, read_buffer, sealed_buffer,
+};
 use serde_json::{Value, json};
 
 /// An agent that says nothing for so long hangs.
@@ -109,7 +111,8 @@ impl Client {
 
     /// Says hello, as every client should.
     pub fn hello(&self) {
-        let hello = json!({"protocol": PROTOCOL, "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id()});
+        let hello =
+            json!({"protocol": PROTOCOL, "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id()});
         self.say(Kind::Hello, 0, &hello, &[]);
     }
 
@@ -127,13 +130,19 @@ impl Client {
             return self.raw(&encode(kind, id, header.as_bytes(), &body, None), &[]);
         }
         let (fd, size) = sealed_buffer(parts).expect("a memfd").expect("within the cap");
-        self.raw(&encode(kind, id, header.as_bytes(), b"", Some(size)), &[fd.as_fd()]);
+        self.raw(
+            &encode(kind, id, header.as_bytes(), b"", Some(size)),
+            &[fd.as_fd()],
+        );
     }
 
     /// Sends these bytes, with these descriptors.
     pub fn raw(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
-        let sent = belljar_linux::descriptors::send(self.socket.as_fd(), bytes, fds).expect("an agent that reads");
-        (&self.socket).write_all(&bytes[sent..]).expect("an agent that reads");
+        let sent =
+            belljar_linux::descriptors::send(self.socket.as_fd(), bytes, fds).expect("an agent that reads");
+        (&self.socket)
+            .write_all(&bytes[sent..])
+            .expect("an agent that reads");
     }
 
     /// As [`Client::raw`], to an agent that may have hung up.
@@ -181,8 +190,14 @@ impl Client {
 
     /// Whether a frame is there, or comes soon.
     pub fn has_more(&mut self) -> bool {
-        let soon = rustix::event::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-        let mut poll = [rustix::event::PollFd::new(&self.socket, rustix::event::PollFlags::IN)];
+        let soon = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 200_000_000,
+        };
+        let mut poll = [rustix::event::PollFd::new(
+            &self.socket,
+            rustix::event::PollFlags::IN,
+        )];
         !self.decoder.is_between() || rustix::event::poll(&mut poll, Some(&soon)) == Ok(1)
     }
 
@@ -224,17 +239,25 @@ impl Client {
     /// Starts a call with one argument.
     pub fn call(&mut self, sandbox: u64, function: &str, argument: &Value, more: &Value) -> u64 {
         let arguments = json!({"args": [argument], "kwargs": {}}).to_string();
-        let mut header = json!({"sandbox": sandbox, "kind": "call", "parts": [function.len(), arguments.len()]});
+        let mut header =
+            json!({"sandbox": sandbox, "kind": "call", "parts": [function.len(), arguments.len()]});
         add(&mut header, more);
         let id = self.id();
-        self.say(Kind::Job, id, &header, &[function.as_bytes(), arguments.as_bytes()]);
+        self.say(
+            Kind::Job,
+            id,
+            &header,
+            &[function.as_bytes(), arguments.as_bytes()],
+        );
         id
     }
 
     /// Hangs up and waits for the agent's end.
     #[track_caller]
     pub fn finish(mut self) {
-        self.socket.shutdown(std::net::Shutdown::Both).expect("to hang up");
+        self.socket
+            .shutdown(std::net::Shutdown::Both)
+            .expect("to hang up");
         self.gone();
     }
 

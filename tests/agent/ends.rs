@@ -27,7 +27,9 @@ fn client(body: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
 
 fn numbers(line: Option<std::io::Result<String>>) -> Vec<i32> {
     let line = line.expect("a line").expect("a line");
-    line.split_whitespace().map(|word| word.parse().unwrap_or_else(|_| panic!("{line}"))).collect()
+    line.split_whitespace()
+        .map(|word| word.parse().unwrap_or_else(|_| panic!("{line}")))
+        .collect()
 }
 
 fn kill(pid: i32, signal: Signal) {
@@ -36,14 +38,19 @@ fn kill(pid: i32, signal: Signal) {
 
 fn alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Waits for at most a second until no more than these processes are left.
 #[track_caller]
 fn emptied(left: usize, since: Instant) {
     while descendants().len() > left {
-        assert!(since.elapsed() < Duration::from_secs(1), "left after a second: {:?}", descendants());
+        assert!(
+            since.elapsed() < Duration::from_secs(1),
+            "left after a second: {:?}",
+            descendants()
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -9,7 +9,11 @@ use crate::client::Client;
 fn busy() -> Client {
     let mut client = Client::new();
     let sandbox = client.open(&json!({}));
-    let id = client.code(sandbox, "import time\nprint('on', flush=True)\ntime.sleep(60)", &json!({"stream": true}));
+    let id = client.code(
+        sandbox,
+        "import time\nprint('on', flush=True)\ntime.sleep(60)",
+        &json!({"stream": true}),
+    );
     assert_eq!(client.answer(id).kind, Kind::Output);
     client
 }

@@ -13,13 +13,26 @@ const OUTPUT: usize = 2 << 20;
 /// What an agent holds: its own memory, and bodies that nobody has mapped. Bodies that the socket has are not among them.
 fn held(agent: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{agent}/status")).expect("its status");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a size");
-    let kilobytes: u64 = line.split_whitespace().nth(1).expect("a number").parse().expect("a number");
-    let bodies = std::fs::read_dir(format!("/proc/{agent}/fd")).expect("its descriptors").flatten();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .expect("a size");
+    let kilobytes: u64 = line
+        .split_whitespace()
+        .nth(1)
+        .expect("a number")
+        .parse()
+        .expect("a number");
+    let bodies = std::fs::read_dir(format!("/proc/{agent}/fd"))
+        .expect("its descriptors")
+        .flatten();
     let bodies = bodies.filter(|entry| {
         std::fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().contains("memfd:"))
     });
-    let bodies: u64 = bodies.filter_map(|entry| entry.path().metadata().ok()).map(|meta| meta.len()).sum();
+    let bodies: u64 = bodies
+        .filter_map(|entry| entry.path().metadata().ok())
+        .map(|meta| meta.len())
+        .sum();
     kilobytes * 1024 + bodies
 }
 

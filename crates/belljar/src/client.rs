@@ -103,7 +103,9 @@ impl Running {
     /// A second way to steer it, for another thread.
     pub fn handle(&self) -> Result<Reins, Error> {
         let socket = self.socket.try_clone();
-        Ok(Reins(socket.map_err(|error| Error::setup("copy a socket", error))?))
+        Ok(Reins(
+            socket.map_err(|error| Error::setup("copy a socket", error))?,
+        ))
     }
 
     /// Sends the guest an interrupt, as Ctrl-C would; the second one ends it.

@@ -5,9 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use belljar::agent::{
-    Close, Fault, Frame, Hello, Kind, Open, Opened, PROTOCOL, check_buffer, cut,
-};
+use belljar::agent::{Close, Fault, Frame, Hello, Kind, Open, Opened, PROTOCOL, check_buffer, cut};
 use belljar_linux::caller::Peer;
 use belljar_linux::process::exit_now;
 use rustix::event::{PollFd, PollFlags};
@@ -49,7 +47,9 @@ pub fn serve(socket: UnixStream, client: Peer, most: usize) -> Result<i32, Failu
         crew: Arc::new(Crew::new(most)),
     });
     let outbox = agent.outbox.clone();
-    std::thread::Builder::new().spawn(move || outbox.carry()).map_err(cannot)?;
+    std::thread::Builder::new()
+        .spawn(move || outbox.carry())
+        .map_err(cannot)?;
     let (watched, pid) = (agent.clone(), client.pid);
     std::thread::Builder::new()
         .spawn(move || {
@@ -203,10 +203,18 @@ impl Agent {
         self.rooms.get(head.sandbox)?;
         let hold = Arc::new(Hold::default());
         let (agent, id) = (self.clone(), frame.id);
-        let weight = frame.header.len() + if let Body::Inline(bytes) = &body { bytes.len() } else { 0 };
+        let weight = frame.header.len()
+            + if let Body::Inline(bytes) = &body {
+                bytes.len()
+            } else {
+                0
+            };
         let request = Request { head, parts, body };
         if self.jobs.add(id, &hold, weight) {
-            if self.crew.give(id, Box::new(move || work(&agent, id, request, &hold))) {
+            if self
+                .crew
+                .give(id, Box::new(move || work(&agent, id, request, &hold)))
+            {
                 return Ok(());
             }
             self.jobs.remove(id);
@@ -253,7 +261,8 @@ impl Agent {
         let close: Close = read(header)?;
         self.rooms.get(close.sandbox)?;
         self.rooms.remove(close.sandbox);
-        self.outbox.send(Letter::small(Kind::Closed, id, &serde_json::json!({})));
+        self.outbox
+            .send(Letter::small(Kind::Closed, id, &serde_json::json!({})));
         Ok(())
     }
 

@@ -56,7 +56,9 @@ impl Crew {
         }
         if state.threads < self.most {
             let crew = self.clone();
-            let started = std::thread::Builder::new().stack_size(STACK).spawn(move || crew.serve());
+            let started = std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn(move || crew.serve());
             match started {
                 Ok(_) => state.threads += 1,
                 // Those that are there will come to it.
@@ -88,7 +90,10 @@ impl Crew {
             }
             state.idle += 1;
             self.done.notify_all();
-            let waited = self.work.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+            let waited = self
+                .work
+                .wait_timeout(state, IDLE)
+                .unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
             state.idle -= 1;
             if waited.1.timed_out() && state.queue.is_empty() {
@@ -108,7 +113,11 @@ impl Crew {
             let Some(left) = until.checked_duration_since(Instant::now()) else {
                 return;
             };
-            state = self.done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .done
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 

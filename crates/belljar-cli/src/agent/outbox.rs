@@ -59,8 +59,14 @@ impl Letter {
         {
             return Ok(Self::of(encode(kind, id, &header, &body, None), None, 0));
         }
-        let (fd, size) = sealed_buffer(parts).map_err(Unsent::Buffer)?.ok_or(Unsent::TooLarge)?;
-        Ok(Self::of(encode(kind, id, &header, b"", Some(size)), Some(fd), size))
+        let (fd, size) = sealed_buffer(parts)
+            .map_err(Unsent::Buffer)?
+            .ok_or(Unsent::TooLarge)?;
+        Ok(Self::of(
+            encode(kind, id, &header, b"", Some(size)),
+            Some(fd),
+            size,
+        ))
     }
 
     fn of(bytes: Vec<u8>, descriptor: Option<OwnedFd>, size: u64) -> Self {
@@ -161,7 +167,12 @@ impl Outbox {
     fn flush(&self) -> bool {
         let mut state = self.lock();
         loop {
-            let State { queue, afloat, weight, .. } = &mut *state;
+            let State {
+                queue,
+                afloat,
+                weight,
+                ..
+            } = &mut *state;
             let Some(letter) = queue.front_mut() else {
                 return false;
             };

@@ -26,9 +26,7 @@ const KEPT: [&str; 9] = [
 /// Makes this process an agent: its socket, and the client behind it.
 pub fn start(descriptor: RawFd) -> Result<(UnixStream, Peer), Failure> {
     let cannot = |step: &'static str| {
-        move |error: std::io::Error| {
-            Failure::new(without_number(&format!("agent: cannot {step}: {error}")))
-        }
+        move |error: std::io::Error| Failure::new(without_number(&format!("agent: cannot {step}: {error}")))
     };
     let null = OpenOptions::new()
         .read(true)
@@ -37,8 +35,8 @@ pub fn start(descriptor: RawFd) -> Result<(UnixStream, Peer), Failure> {
         .map_err(cannot("open /dev/null"))?
         .into_raw_fd();
     // Standard error stays until everything that can fail here is done.
-    let mut kept =
-        descriptors::set_table(&[null, null, 2], &[descriptor]).map_err(|error| no_socket(descriptor, &error))?;
+    let mut kept = descriptors::set_table(&[null, null, 2], &[descriptor])
+        .map_err(|error| no_socket(descriptor, &error))?;
     let socket = UnixStream::from(kept.remove(0));
     let client = caller::peer(socket.as_fd()).map_err(|error| no_socket(descriptor, &error))?;
     // A Ctrl-C at the client's terminal is the client's to pass on. Fails for one that leads a session already.
@@ -47,9 +45,14 @@ pub fn start(descriptor: RawFd) -> Result<(UnixStream, Peer), Failure> {
     caller::keep_variables(&KEPT, b"belljar agent").map_err(cannot("forget the client's environment"))?;
     std::env::set_current_dir("/").map_err(cannot("leave the client's folder"))?;
     rlimits::most_files().map_err(cannot("raise the limit on open files"))?;
-    socket.set_nonblocking(false).map_err(cannot("prepare the socket"))?;
+    socket
+        .set_nonblocking(false)
+        .map_err(cannot("prepare the socket"))?;
     if std::env::var_os("BELLJAR_LOG").is_none() {
-        let null = OpenOptions::new().write(true).open("/dev/null").map_err(cannot("open /dev/null"))?;
+        let null = OpenOptions::new()
+            .write(true)
+            .open("/dev/null")
+            .map_err(cannot("open /dev/null"))?;
         rustix::stdio::dup2_stderr(null).map_err(|error| cannot("close standard error")(error.into()))?;
     }
     Ok((socket, client))

@@ -28,7 +28,10 @@ pub fn start(outbox: &Arc<Outbox>, id: u64, job: &mut Job) -> std::io::Result<Jo
 }
 
 fn pump(outbox: &Outbox, id: u64, stdout: OwnedFd, stderr: OwnedFd) {
-    let mut open = [(OutputStream::Stdout, Some(stdout)), (OutputStream::Stderr, Some(stderr))];
+    let mut open = [
+        (OutputStream::Stdout, Some(stdout)),
+        (OutputStream::Stderr, Some(stderr)),
+    ];
     let mut piece = vec![0; PIECE];
     while open.iter().any(|(_, fd)| fd.is_some()) {
         let mut poll: Vec<PollFd<'_>> = open

@@ -104,7 +104,9 @@ pub fn work(agent: &Agent, id: u64, request: Request, hold: &Hold) {
     let answer = attempt(agent, id, request, hold).and_then(|outcome| answer::outcome(id, outcome));
     // First of all: the client may use the id again as soon as it has the answer.
     agent.jobs.remove(id);
-    agent.outbox.send(answer.unwrap_or_else(|fault| answer::error(id, &fault)));
+    agent
+        .outbox
+        .send(answer.unwrap_or_else(|fault| answer::error(id, &fault)));
 }
 
 fn attempt(agent: &Agent, id: u64, request: Request, hold: &Hold) -> Result<Outcome, Fault> {
@@ -179,14 +181,21 @@ fn job(request: Request) -> Result<Job, Fault> {
     }
     for path in head.files {
         let content = part()?;
-        job.files.push(InputFile { path: path_of(path), content });
+        job.files.push(InputFile {
+            path: path_of(path),
+            content,
+        });
     }
     if parts.next().is_some() {
         return Err(wrong("the body has too many parts"));
     }
     job.args = head.args.into_iter().map(Into::into).collect();
-    belljar::policy::check_env(head.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-        .map_err(|error| of_error(error.into()))?;
+    belljar::policy::check_env(
+        head.env
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str())),
+    )
+    .map_err(|error| of_error(error.into()))?;
     job.env = head.env.into_iter().collect();
     job.current_dir = head.cwd.map(path_of);
     job.limits = limits(&head.limits)?;

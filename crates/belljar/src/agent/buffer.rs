@@ -1,32 +1,22 @@
 //! Bodies outside the stream: memory that nobody can change any more, handed over as a descriptor.
 
+use std::io;
 use std::ops::Range;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, MemfdFlags, SealFlags};
+use belljar_linux::memfd::{self, MemfdError};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::ALIGN;
 use super::parts::size;
-
-/// Exactly these: nobody can change, shrink or grow it, nor seal it further.
-fn seals() -> SealFlags {
-    SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE
-}
+use super::{ALIGN, MAX_BODY};
 
 /// Why a descriptor is no body.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub enum BufferError {
-    /// It is a pipe, a device, a file of the disk.
-    #[error("the descriptor of a body is no memfd")]
-    NotMemory,
-    /// It can still be changed, or has seals that say nothing of use.
-    #[error("the memfd of a body has the seals {found:#x}, not exactly {:#x}", seals().bits())]
-    Seals {
-        /// What it has.
-        found: u32,
-    },
+    /// It is not memory that can no longer change and is all there.
+    #[error("the descriptor of a body: {0}")]
+    Memory(#[from] MemfdError),
     /// Its size is not the one that the frame names.
     #[error("the memfd of a body has {found} bytes, not {named}")]
     Size {
@@ -35,26 +25,21 @@ pub enum BufferError {
         /// What the frame says.
         named: u64,
     },
-    /// It is a hole: whoever reads it pays for memory that its sender never had.
-    #[error("the memfd of a body has {held} bytes in memory for a size of {size}")]
-    Sparse {
-        /// What is there.
-        held: u64,
-        /// What it claims.
-        size: u64,
-    },
     /// The kernel refused.
-    #[error("{operation} a memfd: {cause}")]
+    #[error("cannot {operation} a memfd: {cause}")]
     System {
         /// What was tried.
         operation: &'static str,
         /// What the kernel said.
-        cause: Errno,
+        cause: io::Error,
     },
 }
 
-fn system(operation: &'static str) -> impl Fn(Errno) -> BufferError {
-    move |cause| BufferError::System { operation, cause }
+fn system<Cause: Into<io::Error>>(operation: &'static str) -> impl Fn(Cause) -> BufferError {
+    move |cause| BufferError::System {
+        operation,
+        cause: cause.into(),
+    }
 }
 
 /// A sealed memfd with these parts, and its size; `None` if that would be over the cap.
@@ -63,8 +48,7 @@ pub fn sealed_buffer(parts: &[&[u8]]) -> Result<Option<(OwnedFd, u64)>, BufferEr
     let Some(size) = size(&lengths) else {
         return Ok(None);
     };
-    let fd = rustix::fs::memfd_create("belljar", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
-        .map_err(system("make"))?;
+    let fd = memfd::create().map_err(system("make"))?;
     let mut end = 0u64;
     for part in parts {
         let mut at = end.next_multiple_of(ALIGN);
@@ -79,34 +63,15 @@ pub fn sealed_buffer(parts: &[&[u8]]) -> Result<Option<(OwnedFd, u64)>, BufferEr
         }
     }
     rustix::fs::ftruncate(&fd, size).map_err(system("size"))?;
-    rustix::fs::fcntl_add_seals(&fd, seals()).map_err(system("seal"))?;
+    memfd::seal(fd.as_fd()).map_err(system("seal"))?;
     Ok(Some((fd, size)))
 }
 
 /// Checks that a descriptor is a body of exactly `size` bytes that are there and cannot change.
 pub fn check_buffer(fd: BorrowedFd<'_>, size: u64) -> Result<(), BufferError> {
-    let found = match rustix::fs::fcntl_get_seals(fd) {
-        Ok(found) => found,
-        // Only files of memory have seals.
-        Err(_) => return Err(BufferError::NotMemory),
-    };
-    if found != seals() {
-        return Err(BufferError::Seals { found: found.bits() });
-    }
-    let stat = rustix::fs::fstat(fd).map_err(system("look at"))?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(BufferError::NotMemory);
-    }
-    let length = u64::try_from(stat.st_size).unwrap_or(0);
-    if length != size {
-        return Err(BufferError::Size {
-            found: length,
-            named: size,
-        });
-    }
-    let held = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
-    if held < length {
-        return Err(BufferError::Sparse { held, size: length });
+    let found = memfd::check(fd, MAX_BODY)?;
+    if found != size {
+        return Err(BufferError::Size { found, named: size });
     }
     Ok(())
 }
@@ -133,9 +98,13 @@ pub fn read_buffer(fd: BorrowedFd<'_>, part: Range<usize>) -> Result<Vec<u8>, Bu
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
+    use rustix::fs::{MemfdFlags, SealFlags};
 
     use super::*;
+
+    fn seals() -> SealFlags {
+        SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE
+    }
 
     fn memfd(bytes: &[u8], size: u64, with: SealFlags) -> OwnedFd {
         let fd = rustix::fs::memfd_create("test", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).unwrap();
@@ -163,7 +132,7 @@ mod tests {
     fn everything_else_is_refused() {
         let bytes = [7; 100_000];
         let check = |fd: &OwnedFd| check_buffer(fd.as_fd(), 100_000);
-        assert_eq!(check(&memfd(&bytes, 100_000, seals())), Ok(()));
+        assert!(check(&memfd(&bytes, 100_000, seals())).is_ok());
         for missing in [
             SealFlags::SEAL,
             SealFlags::SHRINK,
@@ -171,29 +140,26 @@ mod tests {
             SealFlags::WRITE,
         ] {
             let fd = memfd(&bytes, 100_000, seals().difference(missing));
+            let refused = check(&fd);
             assert!(
-                matches!(check(&fd), Err(BufferError::Seals { .. })),
+                matches!(refused, Err(BufferError::Memory(MemfdError::Seals { .. }))),
                 "{missing:?}"
             );
         }
-        let more = memfd(&bytes, 100_000, seals() | SealFlags::FUTURE_WRITE);
-        assert!(matches!(check(&more), Err(BufferError::Seals { .. })));
-        for size in [99_999, 100_001] {
-            let fd = memfd(&bytes, size, seals());
-            assert_eq!(
-                check(&fd),
-                Err(BufferError::Size {
-                    found: size,
-                    named: 100_000
-                })
-            );
+        for other in [99_999, 100_001] {
+            let fd = memfd(&bytes, other, seals());
+            let refused = check(&fd);
+            assert!(matches!(refused, Err(BufferError::Size { found, .. }) if found == other));
         }
         let hole = memfd(b"x", 100_000, seals());
-        assert!(matches!(check(&hole), Err(BufferError::Sparse { .. })));
+        assert!(matches!(
+            check(&hole),
+            Err(BufferError::Memory(MemfdError::Sparse { .. }))
+        ));
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
-        assert_eq!(check(&reader), Err(BufferError::NotMemory));
-        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        file.set_len(100_000).unwrap();
-        assert_eq!(check(&file.into()), Err(BufferError::NotMemory));
+        assert!(matches!(
+            check(&reader),
+            Err(BufferError::Memory(MemfdError::Kind))
+        ));
     }
 }

@@ -20,7 +20,7 @@ from _signal import SIG_BLOCK, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal  # 
 __builtins__ = dict(vars(builtins))
 fork, close, getpid, _exit = posix.fork, posix.close, posix.getpid, posix._exit
 folder, _, suffix = __file__.rpartition("/template")
-EINTR, WNOHANG, EEXIST = 4, 1, 17
+EINTR, EEXIST, EINVAL, WNOHANG = 4, 17, 22, 1
 MESSAGE, DESCRIPTORS = 1 << 18, 64
 
 
@@ -35,12 +35,18 @@ def load_boot():
 
 
 def tell(message):
-    socket.send(dump(message).encode())
+    try:
+        socket.send(dump(message).encode())
+    except OSError:
+        _exit(0)
 
 
 def receive(size):
-    """A message and the descriptors that came with it."""
-    data, extra, _, _ = socket.recvmsg(size, _socket.CMSG_SPACE(4 * DESCRIPTORS), _socket.MSG_CMSG_CLOEXEC)
+    """A message and the descriptors that came with it. A template does not outlive its keeper."""
+    try:
+        data, extra, _, _ = socket.recvmsg(size, _socket.CMSG_SPACE(4 * DESCRIPTORS), _socket.MSG_CMSG_CLOEXEC)
+    except OSError:
+        _exit(0)
     if not data:
         _exit(0)
     raw = b"".join(content for _, _, content in extra)
@@ -107,8 +113,14 @@ def serve():
         if ready <= 0:
             continue
         data, fds = receive(MESSAGE)
-        order = parse(data.decode())
-        if spawn(order, fds) == 0:
+        try:
+            order = parse(data.decode())
+            pid = spawn(order, fds)
+        except BaseException as error:
+            # A preload's hook at fork, or its handler of a signal.
+            tell({"unable": f"fork a worker: {type(error).__name__}: {error}"[:400]})
+            _exit(1)
+        if pid == 0:
             signal(SIGCHLD, before)
             pthread_sigmask(SIG_SETMASK, mask)
             return order, fds
@@ -150,10 +162,11 @@ def become(order, fds):
         seeds["reseed"](generators)
         step = "rehearse"
         worker["rehearse"](boot, parse, hidden, place, main)
+        boot["send"](8)
+        step = "take the job"
+        return worker["worker"](boot, parse, hidden, place)
     except BaseException as error:
-        failed(3, f"{step}: {type(error).__name__}: {error}"[:400], getattr(error, "errno", None) or 0)
-    boot["send"](8)
-    return worker["worker"](boot, parse, hidden, place)
+        failed(3, f"{step}: {type(error).__name__}: {error}"[:400], getattr(error, "errno", None) or EINVAL)
 
 
 own, generators = getpid(), []
@@ -183,5 +196,9 @@ if sys.stdout is not None:
 hidden = worker["Hidden"](known)
 place = worker["Place"](folder)
 boot["job"]["module"] = sys.modules["__main__"] = main = type(sys)("__main__")
-tell({"ready": {"python": list(sys.version_info[:3]), "modules": prepare()}})
+try:
+    tell({"ready": {"python": list(sys.version_info[:3]), "modules": prepare()}})
+except BaseException as error:
+    tell({"unable": f"{type(error).__name__}: {error}"[:400]})
+    _exit(1)
 boot["main"](*become(*serve()))

@@ -21,7 +21,8 @@ REHEARSAL = (
 
 def failed(control, step, errno):
     """The last word of a worker that cannot be one."""
-    header = b'{"step": "%b", "errno": %d}' % (step.encode("ascii", "replace").replace(b'"', b"'"), errno)
+    plain = "".join(char if " " <= char <= "~" and char not in '"\\' else "?" for char in step)
+    header = b'{"step": "%b", "errno": %d}' % (plain.encode(), errno)
     try:
         write(control, frame(FAILED, header))
     finally:

@@ -25,3 +25,5 @@ mod skips;
 mod stdin;
 mod teardown;
 mod version2;
+mod warm;
+mod warm_murder;

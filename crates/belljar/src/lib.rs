@@ -27,6 +27,8 @@
 //! - **plan**: the policy resolved for a host, or a refusal. The engine takes nothing else.
 //! - **warden**: the process that starts everything else, owns limits and deadlines, and ends what must end.
 //! - **jar**: one isolated room for one job. Used once.
+//! - **pool**: **workers** kept ready for their one job. Each was forked from a **template**, a warm interpreter that never
+//!   runs a job, and walked into a jar of its own; both are in a **cabinet**, from which the host's view is gone.
 //! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
 //!
 //! # Layout
@@ -34,12 +36,12 @@
 //! Read in this order: [`policy`] (the wish), [`host`] (what this machine can do), [`plan`] (the two resolved, as a list
 //! of steps), `jar` (the steps carried out in the jar's init), [`warden`] (a jar started, watched, emptied, judged),
 //! [`outcome`]. [`Sandbox`] and [`Command`] are the front for programs; they reach a warden through [`client`].
+//! [`pool`] runs jobs on workers that are ready; `cabinet` is where those are made.
 //! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
 //! interpreters.
 
-#[allow(dead_code)] // Until the pool takes it up.
-mod cabinet;
 pub mod agent;
+mod cabinet;
 pub mod client;
 mod command;
 mod error;
@@ -50,6 +52,7 @@ pub mod job;
 pub mod outcome;
 pub mod plan;
 pub mod policy;
+pub mod pool;
 pub mod pyerror;
 pub mod python;
 mod runtime;
@@ -64,6 +67,7 @@ pub use job::Job;
 pub use outcome::Outcome;
 pub use plan::Plan;
 pub use policy::Policy;
+pub use pool::Pool;
 pub use sandbox::{Builder, Sandbox};
 
 /// Checks a policy, finds its interpreter and resolves both for a host.

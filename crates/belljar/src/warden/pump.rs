@@ -37,6 +37,15 @@ impl Input {
         Ok(input)
     }
 
+    /// The caller's input as it was, when no guest has had any of it; nothing if it cannot be had again.
+    pub(crate) fn give_back(self) -> Option<Stdin> {
+        match (self.source, self.pending) {
+            (Some(_), _) => None,
+            (None, pending) if pending.is_empty() => Some(Stdin::Null),
+            (None, pending) => Some(Stdin::Bytes(pending)),
+        }
+    }
+
     /// What to wait for next.
     pub(super) fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let to_guest = self.to_guest.as_ref()?;

@@ -171,6 +171,16 @@ impl Stream {
         }
     }
 
+    /// Where it was to go, when nothing has come.
+    pub(crate) fn give_back(self) -> Sink {
+        match (self.sink, self.keep) {
+            (None, false) => Sink::Null,
+            (None, true) => Sink::Capture,
+            (Some(fd), false) => Sink::Forward(fd),
+            (Some(fd), true) => Sink::Both(fd),
+        }
+    }
+
     /// What was kept.
     pub(super) fn finish(self) -> Captured {
         Captured {

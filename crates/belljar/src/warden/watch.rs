@@ -87,6 +87,8 @@ struct Watch<'a> {
     /// The guest's first process, where this jar was built for it.
     guest: Option<OwnedFd>,
     failed: Option<Error>,
+    /// The worker is gone and has left a part of its job in its socket.
+    unread: bool,
     seen: Watched,
     buffer: Vec<u8>,
 }
@@ -97,6 +99,8 @@ pub(crate) enum Heard {
     Value(Frame, Captured, Captured),
     /// The end of the jar.
     End(Box<Watched>),
+    /// The end of a worker that had not read its job: another one can have it, and the caller's streams.
+    Unread(Streams),
 }
 
 /// Watches until the jar's init has ended, or must be ended.
@@ -111,6 +115,10 @@ pub(crate) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer)
 pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Heard, Error> {
     let mut watch = Watch::new(plan, jar, streams, steer)?;
     while !watch.step()? {}
+    if watch.unread && watch.seen.kill.is_none() {
+        let _ = watch.jar.init.kill();
+        return Ok(Heard::Unread(watch.streams));
+    }
     if watch.has_value()
         && watch.seen.kill.is_none()
         && watch.failed.is_none()
@@ -155,6 +163,7 @@ impl<'a> Watch<'a> {
             relay: None,
             guest: None,
             failed: None,
+            unread: false,
             seen: Watched {
                 status: None,
                 max_rss: 0,
@@ -202,7 +211,7 @@ impl<'a> Watch<'a> {
             }
         }
         // Nothing that comes after counts: a worker's first process is not its jar's, and the value of a call its end.
-        if self.jar.warm.is_some() && self.seen.status.is_some() || self.has_value() {
+        if self.jar.warm.is_some() && self.seen.status.is_some() || self.has_value() || self.unread {
             return Ok(true);
         }
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -422,18 +431,30 @@ impl<'a> Watch<'a> {
 
     fn hear(&mut self) {
         let Some(control) = &self.jar.control else { return };
-        let want = self.decoder.wants().min(self.buffer.len());
-        match rustix::io::read(control, &mut self.buffer[..want]) {
+        // A whole small frame in one read; what comes after the frame is the decoder's to ignore.
+        match rustix::io::read(control, &mut self.buffer[..]) {
             Ok(0) => self.jar.control = None,
-            Ok(length) => match self.decoder.push(&self.buffer[..length]) {
-                Ok(frame) => self.seen.frame = self.seen.frame.take().or(frame),
-                Err(error) => {
-                    tracing::debug!(%error, "the guest sent no frame");
-                    self.jar.control = None;
+            Ok(length) => {
+                let mut rest = &self.buffer[..length];
+                while self.decoder.wants() > 0 && !rest.is_empty() {
+                    let (part, after) = rest.split_at(self.decoder.wants().min(rest.len()));
+                    rest = after;
+                    match self.decoder.push(part) {
+                        Ok(frame) => self.seen.frame = self.seen.frame.take().or(frame),
+                        Err(error) => {
+                            tracing::debug!(%error, "the guest sent no frame");
+                            self.jar.control = None;
+                            return;
+                        }
+                    }
                 }
-            },
+            }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-            Err(_) => self.jar.control = None,
+            Err(error) => {
+                // The kernel says so when the other end goes with unread bytes, and a job is read whole before it runs.
+                self.unread = self.jar.warm.is_some() && error == rustix::io::Errno::CONNRESET;
+                self.jar.control = None;
+            }
         }
     }
 

@@ -1,0 +1,433 @@
+//! The state that callers, the refill thread, readers and the reaper share. Callers come here twice for each job, so
+//! nothing is read, written or started while it is locked.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::reaper::Reaper;
+use super::settings::Settings;
+use super::shelf::Shelf;
+use super::stats::{PoolStats, Sums, Warmed};
+use super::waiter::{Cancel, Grant, Waiter, lock};
+use super::worker::Worker;
+use crate::cabinet::Event;
+use crate::error::Error;
+use crate::sandbox::{Digest, Sandbox};
+
+/// How long warming up may take, imports counted.
+const WARMING: Duration = Duration::from_secs(120);
+
+/// What all threads of a pool share.
+pub(super) struct Core {
+    pub settings: Settings,
+    pub state: Mutex<State>,
+    /// Wakes the thread that refills.
+    pub wake: Condvar,
+    /// Something has come of what was asked for.
+    progress: Condvar,
+    pub reaper: Reaper,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub shelves: HashMap<Digest, Shelf>,
+    /// Jobs that run on workers.
+    pub busy: usize,
+    /// Jars that are being emptied.
+    pub emptying: usize,
+    /// Jobs that wait.
+    pub queued: usize,
+    pub closed: bool,
+    /// Threads that heard from cabinets that have ended.
+    pub readers: Vec<JoinHandle<()>>,
+    pub counted: PoolStats,
+    pub sums: Sums,
+}
+
+/// What a job gets.
+pub(super) enum Taken {
+    Worker(Worker, Slot),
+    Cold(String),
+    Cancelled,
+}
+
+/// A job's place among those that run. It is given back when this is dropped.
+pub(super) struct Slot {
+    core: Arc<Core>,
+    digest: Digest,
+}
+
+impl Slot {
+    /// The job is over, its jar is being emptied.
+    pub(super) fn ends(self, job: Option<Duration>) {
+        let mut state = lock(&self.core.state);
+        state.emptying += 1;
+        if let Some(time) = job {
+            state.sums.job(time);
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut state = lock(&self.core.state);
+        state.busy -= 1;
+        if let Some(shelf) = state.shelves.get_mut(&self.digest) {
+            shelf.busy = shelf.busy.saturating_sub(1);
+        }
+    }
+}
+
+impl Core {
+    pub(super) fn new(settings: Settings) -> Result<Self, Error> {
+        Ok(Self {
+            settings,
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            progress: Condvar::new(),
+            reaper: Reaper::new()?,
+        })
+    }
+
+    /// A worker for a job: a parked one at once, or one that is made for it.
+    pub(super) fn take(self: &Arc<Self>, sandbox: &Sandbox, cancel: Option<&Cancel>) -> Result<Taken, Error> {
+        let digest = sandbox.digest();
+        let waiter = {
+            let mut state = lock(&self.state);
+            let now = Instant::now();
+            let floor = self.settings.floor;
+            let shelf = state
+                .shelves
+                .entry(digest)
+                .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
+            shelf.used = now;
+            // Those who wait already come first.
+            if shelf.waiters.is_empty()
+                && let Some(worker) = shelf.take()
+            {
+                return Ok(Taken::Worker(worker, self.slot(&mut state, digest)));
+            }
+            if let Some(reason) = shelf.cold(now) {
+                return Ok(Taken::Cold(reason));
+            }
+            let running = state.busy;
+            if running + state.queued >= self.settings.max_workers + self.settings.queue {
+                state.counted.refused += 1;
+                let waiting = state.queued;
+                return Err(Error::Busy { running, waiting });
+            }
+            state.queued += 1;
+            state.counted.waits += 1;
+            let waiter = Arc::new(Waiter::default());
+            if let Some(shelf) = state.shelves.get_mut(&digest) {
+                shelf.missed(self.settings.ceiling);
+                shelf.waiters.push_back(waiter.clone());
+            }
+            waiter
+        };
+        if cancel.is_some_and(|cancel| !cancel.waits(self, digest, &waiter)) {
+            self.give_up(&digest, &waiter);
+        }
+        self.wake.notify_one();
+        let grant = waiter.wait();
+        let mut state = lock(&self.state);
+        state.queued -= 1;
+        Ok(match grant {
+            Grant::Worker(worker) => Taken::Worker(*worker, self.slot(&mut state, digest)),
+            Grant::Cold(reason) => Taken::Cold(reason),
+            Grant::Cancelled => Taken::Cancelled,
+        })
+    }
+
+    fn slot(self: &Arc<Self>, state: &mut State, digest: Digest) -> Slot {
+        state.busy += 1;
+        state.counted.jobs += 1;
+        if let Some(shelf) = state.shelves.get_mut(&digest) {
+            shelf.busy += 1;
+        }
+        Slot {
+            core: self.clone(),
+            digest,
+        }
+    }
+
+    /// A job that waits is not wanted any more.
+    pub(super) fn give_up(&self, digest: &Digest, waiter: &Arc<Waiter>) {
+        let mut state = lock(&self.state);
+        if let Some(shelf) = state.shelves.get_mut(digest) {
+            shelf.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
+        }
+        // Too late: it has a worker, and gives it back.
+        let _ = waiter.give(Grant::Cancelled);
+    }
+
+    /// Gives a worker to the first job that waits, or parks it.
+    pub(super) fn park(&self, state: &mut State, digest: &Digest, worker: Worker) -> Option<Worker> {
+        let Some(shelf) = state.shelves.get_mut(digest).filter(|_| !state.closed) else {
+            return Some(worker);
+        };
+        let mut grant = Grant::Worker(Box::new(worker));
+        while let Some(waiter) = shelf.waiters.pop_front() {
+            match waiter.give(grant) {
+                Ok(()) => return None,
+                Err(back) => grant = back,
+            }
+        }
+        if let Grant::Worker(worker) = grant {
+            shelf.parked.push_back(*worker);
+        }
+        None
+    }
+
+    /// A worker that was not used after all goes back.
+    pub(super) fn put_back(&self, digest: &Digest, worker: Worker) {
+        let left = self.park(&mut lock(&self.state), digest, worker);
+        self.discard(left);
+    }
+
+    /// Ends workers that are not wanted any more.
+    pub(super) fn discard(&self, workers: impl IntoIterator<Item = Worker>) {
+        for worker in workers {
+            lock(&self.state).emptying += 1;
+            self.reaper.take(worker.unused());
+        }
+    }
+
+    /// A jar is empty.
+    pub(super) fn emptied(&self, since: Instant) {
+        let mut state = lock(&self.state);
+        state.emptying -= 1;
+        state.sums.emptied(since.elapsed());
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Something happened in a cabinet.
+    pub(super) fn happened(&self, digest: &Digest, cabinet: u64, event: Event) {
+        if let Event::Parked(parked) = event {
+            self.parked(digest, cabinet, parked);
+            return self.tell();
+        }
+        let mut dropped = Vec::new();
+        let mut state = lock(&self.state);
+        let State { shelves, counted, .. } = &mut *state;
+        let Some(shelf) = shelves.get_mut(digest).filter(|shelf| shelf.is_of(cabinet)) else {
+            return;
+        };
+        match event {
+            Event::Parked(_) => {}
+            Event::Ready { python, modules } => {
+                for module in modules.iter().filter(|module| module.error.is_some()) {
+                    tracing::warn!(module = module.name, error = module.error, "a preload failed");
+                }
+                tracing::debug!(?python, "a template is ready");
+                shelf.modules = Some(modules.into_iter().map(Into::into).collect());
+            }
+            Event::Failed { number, step, errno } => {
+                counted.failed += 1;
+                let reason = format!("a worker could not be made: {step}: {}", text(errno));
+                tracing::warn!(reason);
+                self.reaper
+                    .bury(shelf.making.remove(&number).and_then(|making| making.group));
+                shelf.failed(reason);
+                refuse(shelf);
+            }
+            Event::Cold { reason } => {
+                tracing::info!(reason, "jobs run cold");
+                shelf.goes_cold(reason);
+                refuse(shelf);
+                dropped.extend(shelf.parked.drain(..));
+            }
+            Event::Lost { what } => tracing::warn!(what, "a template was lost"),
+            Event::Rotated => {
+                counted.rotations += 1;
+                shelf.generation += 1;
+            }
+            Event::Broken { step, errno } => {
+                let reason = format!("the cabinet could not be built: {step}: {}", text(errno));
+                tracing::warn!(reason);
+                shelf.failed(reason);
+                refuse(shelf);
+            }
+        }
+        drop(state);
+        self.discard(dropped);
+        self.tell();
+    }
+
+    /// Something has changed that others wait for.
+    fn tell(&self) {
+        self.progress.notify_all();
+        self.wake.notify_one();
+    }
+
+    fn parked(&self, digest: &Digest, cabinet: u64, parked: Box<crate::cabinet::Parked>) {
+        let (timings, number) = (parked.timings, parked.number);
+        tracing::trace!(number, pid = parked.worker_pid, "a worker is parked");
+        let mut state = lock(&self.state);
+        let shelf = state.shelves.get_mut(digest).filter(|shelf| shelf.is_of(cabinet));
+        let made = shelf.and_then(|shelf| {
+            let making = shelf.making.remove(&number)?;
+            shelf.succeeded();
+            Some((making, shelf.generation, shelf.weight_known))
+        });
+        let Some((making, generation, weighed)) = made else {
+            // Of a cabinet that was given up, or after a time that was too long: nobody waits for it.
+            drop(state);
+            self.discard([Worker::new(parked, None, 0)]);
+            return;
+        };
+        // Counted as on its way, so that nobody makes another one in its place meanwhile.
+        if let Some(shelf) = state.shelves.get_mut(digest) {
+            shelf.arriving += 1;
+        }
+        drop(state);
+        let worker = Worker::new(parked, making.group, generation);
+        let weight = (!weighed).then(|| worker.weight());
+        let mut state = lock(&self.state);
+        state.counted.forks += 1;
+        state.sums.made(making.group_usec, timings);
+        if let Some(shelf) = state.shelves.get_mut(digest) {
+            shelf.arriving = shelf.arriving.saturating_sub(1);
+            if let Some(weight) = weight {
+                shelf.weight = weight;
+                shelf.weight_known = true;
+            }
+        }
+        let left = self.park(&mut state, digest, worker);
+        drop(state);
+        self.discard(left);
+    }
+
+    /// A cabinet or a worker could not be asked for.
+    pub(super) fn broken(&self, digest: &Digest, error: &Error) {
+        tracing::warn!(%error, "no worker can be made");
+        let mut state = lock(&self.state);
+        if let Some(shelf) = state.shelves.get_mut(digest) {
+            shelf.failed(error.to_string());
+            refuse(shelf);
+        }
+        drop(state);
+        self.progress.notify_all();
+    }
+
+    /// A cabinet has ended, and everything in it.
+    pub(super) fn gone(&self, digest: &Digest, cabinet: u64) {
+        let mut dropped = Vec::new();
+        let mut groups = Vec::new();
+        let mut state = lock(&self.state);
+        let State {
+            shelves,
+            counted,
+            readers,
+            ..
+        } = &mut *state;
+        if let Some(shelf) = shelves.get_mut(digest).filter(|shelf| shelf.is_of(cabinet)) {
+            // Its reader ends by itself, and is waited for when the pool ends.
+            readers.retain(|reader| !reader.is_finished());
+            readers.extend(shelf.cabinet.take().map(|open| open.reader));
+            if shelf.modules.take().is_none() || !shelf.making.is_empty() {
+                shelf.failed("the cabinet ended before a worker was made".into());
+                refuse(shelf);
+            }
+            dropped.extend(shelf.parked.drain(..));
+            groups.extend(shelf.making.drain().filter_map(|(_, making)| making.group));
+            counted.lost += dropped.len() as u64;
+        }
+        drop(state);
+        self.reaper.bury(groups);
+        self.discard(dropped);
+        self.tell();
+    }
+
+    /// Waits until so many workers are parked, or it is clear that they will not be.
+    pub(super) fn warm(&self, sandbox: &Sandbox, workers: usize) -> Result<Warmed, Error> {
+        let digest = sandbox.digest();
+        let workers = workers.min(self.settings.ceiling);
+        let until = Instant::now() + WARMING;
+        let mut state = lock(&self.state);
+        loop {
+            let floor = self.settings.floor;
+            let shelf = state
+                .shelves
+                .entry(digest)
+                .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
+            let now = Instant::now();
+            let warmed = Warmed {
+                ready: shelf.parked.len(),
+                cold: shelf.cold(now),
+                modules: shelf.modules.clone().unwrap_or_default(),
+            };
+            if warmed.ready >= workers && shelf.modules.is_some() || warmed.cold.is_some() {
+                return Ok(warmed);
+            }
+            if now >= until {
+                return Err(Error::Lost {
+                    process: "cabinet",
+                    how: format!(
+                        "{} of {workers} workers after {} s",
+                        warmed.ready,
+                        WARMING.as_secs()
+                    ),
+                });
+            }
+            shelf.used = now;
+            shelf.wanted = shelf.wanted.max(workers.max(1));
+            shelf.target = shelf.target.max(workers);
+            self.wake.notify_one();
+            let wait = self.progress.wait_timeout(state, until - now);
+            state = wait.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+    }
+
+    /// Asks for a fresh template, if there is one at all.
+    pub(super) fn rotate(&self, sandbox: &Sandbox) -> Result<(), Error> {
+        let state = lock(&self.state);
+        let shelf = state.shelves.get(&sandbox.digest());
+        let cabinet = shelf
+            .and_then(|shelf| shelf.cabinet.as_ref())
+            .map(|open| open.cabinet.clone());
+        drop(state);
+        cabinet.map_or(Ok(()), |cabinet| cabinet.rotate())
+    }
+
+    pub(super) fn stats(&self) -> PoolStats {
+        let state = lock(&self.state);
+        let sum = |figure: fn(&Shelf) -> usize| state.shelves.values().map(figure).sum();
+        PoolStats {
+            cabinets: sum(|shelf| usize::from(shelf.cabinet.is_some())),
+            ready: sum(|shelf| shelf.parked.len()),
+            making: sum(|shelf| shelf.making.len()),
+            busy: state.busy,
+            emptying: state.emptying,
+            queued: state.queued,
+            memory: state.shelves.values().map(Shelf::memory).sum(),
+            steps: state.sums.means(),
+            ..state.counted.clone()
+        }
+    }
+
+    /// A job ran cold.
+    pub(super) fn ran_cold(&self, reason: &str) {
+        let mut state = lock(&self.state);
+        state.counted.cold += 1;
+        *state.counted.reasons.entry(reason.to_owned()).or_default() += 1;
+    }
+}
+
+/// Lets jobs that wait run cold, if that is how it is now.
+fn refuse(shelf: &mut Shelf) {
+    let Some(reason) = shelf.cold(Instant::now()) else {
+        return;
+    };
+    for waiter in shelf.waiters.drain(..) {
+        // One that was cancelled wants nothing.
+        let _ = waiter.give(Grant::Cold(reason.clone()));
+    }
+}
+
+fn text(errno: i32) -> std::io::Error {
+    std::io::Error::from_raw_os_error(errno)
+}

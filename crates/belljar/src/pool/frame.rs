@@ -1,0 +1,120 @@
+//! The one frame that a worker is sent: its job.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::job::{Job, Program};
+use crate::plan::{Plan, SCRIPT};
+use crate::wire::VERSION;
+
+/// The kind of frame that is a job.
+const JOB: u8 = 32;
+
+/// The job as a worker reads it; nothing for a program that is not Python.
+pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Vec<u8>> {
+    let script;
+    let (kind, origin, parts): (&str, &OsStr, Vec<&[u8]>) = match &job.program {
+        Program::Code { source, from_stdin } => (
+            "code",
+            OsStr::new(if *from_stdin { "-" } else { "-c" }),
+            vec![source],
+        ),
+        Program::Script { name, .. } => {
+            script = Path::new(SCRIPT).join(name);
+            ("script", script.as_os_str(), Vec::new())
+        }
+        Program::ScriptAt(path) => ("script", path.as_os_str(), Vec::new()),
+        Program::Module(name) => ("module", OsStr::new(name), Vec::new()),
+        Program::Call { function, arguments } => {
+            ("call", OsStr::new("-c"), vec![function.as_bytes(), arguments])
+        }
+        Program::Command(_) | Program::Shell => return None,
+    };
+    let folder = job.current_dir.as_deref().unwrap_or(plan.current_dir());
+    let mut header = String::with_capacity(160);
+    header.push_str("{\"kind\":");
+    quote(&mut header, kind.as_bytes());
+    header.push_str(",\"origin\":");
+    quote(&mut header, origin.as_bytes());
+    header.push_str(",\"args\":");
+    list(&mut header, ('[', ']'), &job.args, |out, arg| {
+        quote(out, arg.as_bytes())
+    });
+    header.push_str(",\"env\":");
+    list(&mut header, ('{', '}'), &job.env, |out, (name, value)| {
+        quote(out, name.as_bytes());
+        out.push(':');
+        quote(out, value.as_bytes());
+    });
+    header.push_str(",\"cwd\":");
+    quote(&mut header, folder.as_os_str().as_bytes());
+    header.push_str(",\"parts\":");
+    list(&mut header, ('[', ']'), &parts, |out, part| {
+        out.push_str(&part.len().to_string());
+    });
+    header.push('}');
+    let body: usize = parts.iter().map(|part| part.len()).sum();
+    let mut bytes = Vec::with_capacity(16 + header.len() + body);
+    bytes.extend([JOB, VERSION, 0, 0]);
+    bytes.extend((header.len() as u32).to_le_bytes());
+    bytes.extend((body as u64).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    for part in parts {
+        bytes.extend(part);
+    }
+    Some(bytes)
+}
+
+fn list<Item>(
+    out: &mut String,
+    (open, close): (char, char),
+    items: &[Item],
+    mut write: impl FnMut(&mut String, &Item),
+) {
+    out.push(open);
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        write(out, item);
+    }
+    out.push(close);
+}
+
+/// Writes a JSON string. A byte that is no UTF-8 becomes the lone surrogate that Python's file system encoding has for it,
+/// which no serializer of Rust strings can write.
+fn quote(out: &mut String, bytes: &[u8]) {
+    out.push('"');
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\\' => out.extend(['\\', character]),
+                '\0'..='\x1f' => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+                _ => out.push(character),
+            }
+        }
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\udc{byte:02x}"));
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_json_and_odd_bytes_are_lone_surrogates() {
+        let quoted = |bytes: &[u8]| {
+            let mut out = String::new();
+            quote(&mut out, bytes);
+            out
+        };
+        assert_eq!(quoted(b"a\xff\"\\\n\xc3\xa9"), r#""a\udcff\"\\\u000aé""#);
+        let text = "tab\t nul\0 \u{1f600} \u{7f}";
+        let read: String = serde_json::from_str(&quoted(text.as_bytes())).unwrap();
+        assert_eq!(read, text);
+    }
+}

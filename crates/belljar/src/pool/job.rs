@@ -1,0 +1,279 @@
+//! One job from the caller's thread: a worker taken, the job delivered, watched, judged.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::de::DeserializeOwned;
+
+use super::core::{Core, Slot, Taken};
+use super::deliver::{Undelivered, deliver, unfit};
+use super::frame::frame;
+use super::waiter::Cancel;
+use crate::cabinet;
+use crate::error::Error;
+use crate::job::Job;
+use crate::outcome::{Captured, Changes, Outcome, Status, Usage};
+use crate::plan::Plan;
+use crate::sandbox::Sandbox;
+use crate::warden::Steering;
+use crate::warden::finish::finish;
+use crate::warden::start::{Jar, Streams};
+use crate::warden::steer::Steer;
+use crate::warden::watch::{Heard, listen};
+
+/// What a job gave.
+#[derive(Debug)]
+pub enum Answer {
+    /// The value of a call; its jar is being emptied.
+    Value(Spoken),
+    /// How it ended; its jar is empty.
+    Outcome(Box<Outcome>),
+}
+
+/// A value that was handed over, and what is known by then.
+#[derive(Debug)]
+pub struct Spoken {
+    /// The value, as JSON.
+    pub json: Vec<u8>,
+    /// Standard output up to the value.
+    pub stdout: Captured,
+    /// Standard error up to the value.
+    pub stderr: Captured,
+    /// Seconds from delivery to the value.
+    pub seconds: f64,
+}
+
+impl Spoken {
+    /// Reads the value.
+    pub(super) fn read<Value: DeserializeOwned>(self, sandbox: &Sandbox) -> Result<Value, Error> {
+        // A value that is missing is read as null, so that a function without one can be called for `()` or an option.
+        let json: &[u8] = if self.json.is_empty() { b"null" } else { &self.json };
+        match serde_json::from_slice(json) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(Error::call(Some(error), self.outcome(sandbox.plan()))),
+        }
+    }
+
+    /// As an outcome. Files, processor time and memory are not known before the jar is empty.
+    pub fn outcome(self, plan: &Plan) -> Outcome {
+        Outcome {
+            status: Status::Returned,
+            exit_code: Some(0),
+            value: serde_json::from_slice(&self.json).ok(),
+            stdout: self.stdout,
+            stderr: self.stderr,
+            usage: Usage {
+                wall_seconds: self.seconds,
+                ..Usage::default()
+            },
+            ..nothing(plan, Status::Returned)
+        }
+    }
+}
+
+/// Workers that may die under a job before they have read it.
+const TRIES: usize = 8;
+
+/// A job that has a worker, or none.
+enum Begun {
+    Warm(Box<(Jar, Streams, Slot)>),
+    Cold(String),
+    Cancelled,
+}
+
+impl Core {
+    /// Runs one job; one that ends with its value, up to that.
+    pub(super) fn run(
+        self: &Arc<Self>,
+        sandbox: &Sandbox,
+        mut job: Job,
+        cancel: Option<&Cancel>,
+        ends_with_value: bool,
+    ) -> Result<Answer, Error> {
+        let tightened = sandbox.plan().tighten(&job.limits)?;
+        let plan = &*tightened;
+        let outcome = |outcome| Ok(Answer::Outcome(Box::new(outcome)));
+        if !job.env.is_empty() {
+            let pairs = job.env.iter();
+            crate::policy::check_env(pairs.map(|(name, value)| (name.as_str(), value.as_str())))?;
+        }
+        let reason = cabinet::unfit(plan).or_else(|| unfit(plan, &job));
+        let frame = match (reason, frame(plan, &job)) {
+            (None, Some(frame)) => frame,
+            (reason, _) => {
+                let reason = reason.unwrap_or("the program is not Python");
+                return outcome(self.run_cold(sandbox, job, cancel, reason)?);
+            }
+        };
+        let steer = Steer::new(cancel.map_or(Steering::None, Cancel::steering))?;
+        for _ in 0..TRIES {
+            let begun = self.begin(sandbox, plan, &mut job, &frame, cancel, ends_with_value)?;
+            let (mut jar, streams, slot) = match begun {
+                Begun::Warm(begun) => *begun,
+                Begun::Cold(reason) => return outcome(self.run_cold(sandbox, job, cancel, &reason)?),
+                Begun::Cancelled => return outcome(nothing(plan, Status::Cancelled)),
+            };
+            let heard = listen(plan, &mut jar, streams, &steer);
+            let watched = match heard {
+                Ok(Heard::Value(frame, stdout, stderr)) => {
+                    let time = jar.since.elapsed();
+                    slot.ends(Some(time));
+                    self.reaper.take(jar);
+                    return Ok(Answer::Value(Spoken {
+                        json: frame.body,
+                        stdout,
+                        stderr,
+                        seconds: time.as_secs_f64(),
+                    }));
+                }
+                Ok(Heard::Unread(streams)) => {
+                    tracing::debug!("a worker went before it had read its job; another one gets it");
+                    self.lose(slot);
+                    let again = give_back(&mut job, &mut jar, streams);
+                    self.reaper.take(jar);
+                    if again {
+                        continue;
+                    }
+                    break;
+                }
+                Ok(Heard::End(watched)) => Ok(*watched),
+                Err(error) => Err(error),
+            };
+            // Whatever happened while watching, the jar is emptied before anything else is done.
+            let emptied = jar.empty();
+            self.finished(slot, &jar);
+            return match (watched, emptied) {
+                (Ok(watched), Ok(ended)) => outcome(finish(plan, jar, None, watched, ended)?),
+                (Err(error), _) | (_, Err(error)) => {
+                    self.leave(jar);
+                    Err(error)
+                }
+            };
+        }
+        Err(Error::Lost {
+            process: "worker",
+            how: "it went before it had read its job, and so did others".into(),
+        })
+    }
+
+    /// From a job to a worker that has it.
+    fn begin(
+        self: &Arc<Self>,
+        sandbox: &Sandbox,
+        plan: &Plan,
+        job: &mut Job,
+        frame: &[u8],
+        cancel: Option<&Cancel>,
+        ends_with_value: bool,
+    ) -> Result<Begun, Error> {
+        loop {
+            let (worker, slot) = match self.take(sandbox, cancel)? {
+                Taken::Worker(worker, slot) => (worker, slot),
+                Taken::Cold(reason) => return Ok(Begun::Cold(reason)),
+                Taken::Cancelled => return Ok(Begun::Cancelled),
+            };
+            if cancel.is_some_and(|cancel| !cancel.runs()) {
+                drop(slot);
+                self.put_back(&sandbox.digest(), worker);
+                return Ok(Begun::Cancelled);
+            }
+            match deliver(plan, worker, job, frame, ends_with_value) {
+                Ok((mut jar, streams)) => {
+                    if let Some(warm) = &mut jar.warm {
+                        let (late, bury) = (self.clone(), self.clone());
+                        warm.late = Some(Box::new(move || late.wake.notify_one()));
+                        warm.bury = Some(Box::new(move |group| bury.reaper.bury([group])));
+                    }
+                    return Ok(Begun::Warm(Box::new((jar, streams, slot))));
+                }
+                Err(Undelivered::Dead(jar)) => {
+                    tracing::debug!("a worker was gone before it had a job; another one gets it");
+                    self.lose(slot);
+                    self.reaper.take(*jar);
+                }
+                Err(Undelivered::Failed(jar, error)) => {
+                    slot.ends(None);
+                    self.reaper.take(*jar);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn lose(&self, slot: Slot) {
+        super::waiter::lock(&self.state).counted.lost += 1;
+        slot.ends(None);
+    }
+
+    fn run_cold(
+        &self,
+        sandbox: &Sandbox,
+        job: Job,
+        cancel: Option<&Cancel>,
+        reason: &str,
+    ) -> Result<Outcome, Error> {
+        self.ran_cold(reason);
+        tracing::info!(reason, "a job runs cold");
+        let running = sandbox.spawn_job(job)?;
+        if let Some(cancel) = cancel {
+            cancel.runs_cold(&running);
+        }
+        let outcome = running.wait();
+        if let Some(cancel) = cancel {
+            cancel.ends();
+        }
+        outcome.map(|outcome| Outcome {
+            cold: Some(reason.to_owned()),
+            ..outcome
+        })
+    }
+
+    /// A job is over and its jar empty: there is room for another worker.
+    fn finished(&self, slot: Slot, jar: &Jar) {
+        let emptied = jar.emptied.unwrap_or_else(Instant::now);
+        super::waiter::lock(&self.state)
+            .sums
+            .job(emptied.duration_since(jar.since));
+        drop(slot);
+        self.wake.notify_one();
+    }
+
+    /// Lets someone else see to what is left of a jar that was not judged.
+    fn leave(&self, jar: Jar) {
+        super::waiter::lock(&self.state).emptying += 1;
+        self.reaper.take(jar);
+    }
+}
+
+/// Puts a job together again that no guest has seen anything of; tells whether it is whole.
+fn give_back(job: &mut Job, jar: &mut Jar, streams: Streams) -> bool {
+    job.files = std::mem::take(&mut jar.inputs);
+    job.collect = jar.collect.take();
+    job.stdout = streams.stdout.give_back();
+    job.stderr = streams.stderr.give_back();
+    match streams.input.give_back() {
+        Some(stdin) => {
+            job.stdin = stdin;
+            true
+        }
+        None => false,
+    }
+}
+
+/// The outcome of a job that never ran, but for its status.
+fn nothing(plan: &Plan, status: Status) -> Outcome {
+    Outcome {
+        status,
+        limit: None,
+        exit_code: None,
+        signal: None,
+        value: None,
+        exception: None,
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        changes: Changes::default(),
+        usage: Usage::default(),
+        isolation: plan.isolation().clone(),
+        cold: None,
+    }
+}

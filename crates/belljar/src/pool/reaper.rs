@@ -1,0 +1,155 @@
+//! Empties jars behind their callers' backs: a value is handed over when the kill is sent, and the rest is done here.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use belljar_linux::cgroup::Group;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+
+use super::core::Core;
+use super::waiter::lock;
+use crate::error::Error;
+use crate::warden::start::Jar;
+
+/// How long init gets to end the jar by itself before its processes are killed one by one.
+const PROMPT: Duration = Duration::from_millis(5);
+/// How long a jar may take to be empty. A task that hangs in the kernel longer than this is reported, not waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Takes jars to be emptied and cgroups of empty ones.
+pub(super) struct Reaper {
+    brought: Mutex<Brought>,
+    wake: OwnedFd,
+}
+
+#[derive(Default)]
+struct Brought {
+    jars: Vec<Jar>,
+    groups: Vec<Group>,
+    closed: bool,
+}
+
+/// A jar whose init was sent the kill.
+struct Dying {
+    jar: Jar,
+    since: Instant,
+    /// Whether its processes were killed one by one, too.
+    pressed: bool,
+}
+
+impl Reaper {
+    pub(super) fn new() -> Result<Self, Error> {
+        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| Error::setup("make an event", error))?;
+        Ok(Self {
+            brought: Mutex::default(),
+            wake,
+        })
+    }
+
+    /// Takes a jar, which is counted as being emptied already.
+    pub(super) fn take(&self, jar: Jar) {
+        let _ = jar.init.kill();
+        lock(&self.brought).jars.push(jar);
+        self.wake();
+    }
+
+    /// Takes cgroups that nothing is in any more, or will be in a moment.
+    pub(super) fn bury(&self, groups: impl IntoIterator<Item = Group>) {
+        lock(&self.brought).groups.extend(groups);
+        self.wake();
+    }
+
+    /// Ends the thread when nothing is left to be done.
+    pub(super) fn close(&self) {
+        lock(&self.brought).closed = true;
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // Full means that it is awake.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+/// The life of the thread.
+pub(super) fn reap(core: &Arc<Core>) {
+    let reaper = &core.reaper;
+    let mut dying: Vec<Dying> = Vec::new();
+    loop {
+        let _ = rustix::io::read(&reaper.wake, &mut [0; 8]);
+        let Brought { jars, groups, closed } = {
+            let mut brought = lock(&reaper.brought);
+            let closed = brought.closed;
+            std::mem::replace(
+                &mut *brought,
+                Brought {
+                    closed,
+                    ..Brought::default()
+                },
+            )
+        };
+        dying.extend(jars.into_iter().map(|jar| Dying {
+            jar,
+            since: Instant::now(),
+            pressed: false,
+        }));
+        groups.into_iter().for_each(remove);
+        let mut at = 0;
+        while at < dying.len() {
+            if over(&mut dying[at]) {
+                let Dying { jar, since, .. } = dying.swap_remove(at);
+                jar.group.into_iter().for_each(remove);
+                core.emptied(since);
+            } else {
+                at += 1;
+            }
+        }
+        if closed && dying.is_empty() && lock(&reaper.brought).jars.is_empty() {
+            lock(&reaper.brought).groups.drain(..).for_each(remove);
+            return;
+        }
+        wait(reaper, &dying);
+    }
+}
+
+/// Whether a jar is empty, or has had all the time that it gets.
+fn over(dying: &mut Dying) -> bool {
+    if matches!(dying.jar.init.try_wait(), Ok(Some(_))) {
+        return true;
+    }
+    let waited = dying.since.elapsed();
+    if waited > PROMPT && !dying.pressed {
+        dying.pressed = true;
+        if let Some(group) = &dying.jar.group {
+            let _ = group.kill();
+        }
+    }
+    if waited > PATIENCE {
+        tracing::error!("a jar is not empty {} s after the kill", PATIENCE.as_secs());
+    }
+    waited > PATIENCE
+}
+
+fn wait(reaper: &Reaper, dying: &[Dying]) {
+    let mut list = vec![PollFd::new(&reaper.wake, PollFlags::IN)];
+    list.extend(
+        dying
+            .iter()
+            .map(|dying| PollFd::from_borrowed_fd(dying.jar.init.as_fd(), PollFlags::IN)),
+    );
+    let soon = dying.iter().any(|dying| !dying.pressed);
+    let patience = Timespec {
+        tv_sec: i64::from(!soon),
+        tv_nsec: if soon { PROMPT.subsec_nanos().into() } else { 0 },
+    };
+    let _ = rustix::event::poll(&mut list, (!dying.is_empty()).then_some(&patience));
+}
+
+fn remove(group: Group) {
+    // What cannot be removed is swept when the next cabinet is opened.
+    if let Err(error) = group.remove() {
+        tracing::debug!(%error, "a cgroup is left for later");
+    }
+}

@@ -1,0 +1,194 @@
+//! What a pool has for one sandbox: its cabinet, its parked workers, its waiting jobs.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use belljar_linux::cgroup::Group;
+
+use super::stats::Module;
+use super::waiter::Waiter;
+use super::worker::Worker;
+use crate::cabinet::Cabinet;
+use crate::sandbox::Sandbox;
+
+/// How often the number of parked workers is fitted to what is used of them.
+const FIT: Duration = Duration::from_secs(10);
+/// Failures in a row after which jobs run cold for a while.
+const FAILURES: u32 = 3;
+/// How long.
+const REST: Duration = Duration::from_secs(30);
+
+/// Everything of one sandbox.
+pub(super) struct Shelf {
+    pub sandbox: Sandbox,
+    pub cabinet: Option<Open>,
+    pub parked: VecDeque<Worker>,
+    /// Workers that were asked for, by number.
+    pub making: HashMap<u64, Making>,
+    pub waiters: VecDeque<Arc<Waiter>>,
+    /// Jobs that run on its workers.
+    pub busy: usize,
+    /// How many shall be parked.
+    pub target: usize,
+    /// Never fewer than this.
+    pub floor: usize,
+    /// Fewest that were parked since the last fitting: so many were not needed.
+    low: usize,
+    fitted: Instant,
+    /// When its workers were last looked at.
+    pub looked: Instant,
+    /// When it was last used.
+    pub used: Instant,
+    /// Counts templates.
+    pub generation: u64,
+    /// How the last template's imports went.
+    pub modules: Option<Vec<Module>>,
+    /// Bytes that one worker takes, by estimate.
+    pub weight: u64,
+    /// Whether one was looked at.
+    pub weight_known: bool,
+    /// Workers that are there but not yet parked.
+    pub arriving: usize,
+    /// Workers that someone asked to have parked, job or not; until the shelf is idle.
+    pub wanted: usize,
+    failures: u32,
+    cold: Option<(String, Option<Instant>)>,
+}
+
+/// A cabinet, and the thread that hears from it.
+pub(super) struct Open {
+    pub cabinet: Arc<Cabinet>,
+    pub reader: JoinHandle<()>,
+    pub number: u64,
+}
+
+/// A worker on its way.
+pub(super) struct Making {
+    pub group: Option<Group>,
+    pub since: Instant,
+    pub group_usec: u64,
+}
+
+impl Shelf {
+    pub(super) fn new(sandbox: Sandbox, floor: usize) -> Self {
+        let now = Instant::now();
+        Self {
+            sandbox,
+            cabinet: None,
+            parked: VecDeque::new(),
+            making: HashMap::new(),
+            waiters: VecDeque::new(),
+            busy: 0,
+            target: floor.max(1),
+            floor,
+            low: 0,
+            fitted: now,
+            looked: now,
+            used: now,
+            generation: 0,
+            modules: None,
+            weight: 4 << 20,
+            weight_known: false,
+            arriving: 0,
+            wanted: 0,
+            failures: 0,
+            cold: None,
+        }
+    }
+
+    /// Whether this is its cabinet, and not an earlier one.
+    pub(super) fn is_of(&self, cabinet: u64) -> bool {
+        self.cabinet.as_ref().is_some_and(|open| open.number == cabinet)
+    }
+
+    /// Takes a parked worker: those of a template that has been replaced first, then the one that was parked last.
+    pub(super) fn take(&mut self) -> Option<Worker> {
+        let old = self
+            .parked
+            .front()
+            .is_some_and(|worker| worker.generation != self.generation);
+        let worker = if old {
+            self.parked.pop_front()
+        } else {
+            self.parked.pop_back()
+        };
+        self.low = self.low.min(self.parked.len());
+        worker
+    }
+
+    /// A job found no worker: twice as many would have been better.
+    pub(super) fn missed(&mut self, ceiling: usize) {
+        self.low = 0;
+        if self.modules.is_some() {
+            self.target = (self.target * 2).clamp(1, ceiling.max(self.least()));
+        }
+    }
+
+    /// Fits the number of parked workers to their use; gives those that are too many.
+    pub(super) fn fit(&mut self, now: Instant) -> Vec<Worker> {
+        if now.duration_since(self.fitted) >= FIT {
+            self.fitted = now;
+            self.target = self
+                .target
+                .saturating_sub(self.low.div_ceil(2))
+                .max(self.least().max(1));
+            self.low = self.parked.len().min(self.target);
+        }
+        let over = self.parked.len().saturating_sub(self.target);
+        self.parked.drain(..over).collect()
+    }
+
+    /// Workers that are too few, beyond those that are on their way for waiting jobs.
+    pub(super) fn missing(&self) -> usize {
+        let for_jobs = self.waiters.len();
+        let there = self.parked.len() + self.making.len() + self.arriving;
+        (self.target + for_jobs).saturating_sub(there)
+    }
+
+    /// Workers that are parked whatever the demand.
+    pub(super) fn least(&self) -> usize {
+        self.floor.max(self.wanted)
+    }
+
+    /// Why jobs run cold now, if they do.
+    pub(super) fn cold(&mut self, now: Instant) -> Option<String> {
+        let over = |until: &Option<Instant>| until.is_some_and(|until| now >= until);
+        if self.cold.as_ref().is_some_and(|(_, until)| over(until)) {
+            self.cold = None;
+            self.failures = 0;
+        }
+        self.cold.as_ref().map(|(reason, _)| reason.clone())
+    }
+
+    /// No worker can ever be made.
+    pub(super) fn goes_cold(&mut self, reason: String) {
+        self.cold = Some((reason, None));
+    }
+
+    /// A worker could not be made. After some of these in a row jobs run cold for a while.
+    pub(super) fn failed(&mut self, reason: String) {
+        self.failures += 1;
+        if self.failures >= FAILURES {
+            self.cold = Some((reason, Some(Instant::now() + REST)));
+        }
+    }
+
+    /// A worker was made.
+    pub(super) fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Bytes that it takes now, its template counted as eight workers.
+    pub(super) fn memory(&self) -> u64 {
+        let workers = self.parked.len() + self.making.len() + self.busy;
+        let template = usize::from(self.cabinet.is_some()) * 8;
+        self.weight.saturating_mul((workers + template) as u64)
+    }
+
+    /// Whether nothing goes on in it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.busy == 0 && self.arriving == 0 && self.waiters.is_empty() && self.making.is_empty()
+    }
+}

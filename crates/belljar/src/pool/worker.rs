@@ -1,0 +1,99 @@
+//! A worker that waits for its one job, as the pool holds it.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use belljar_linux::cgroup::{Group, OomEvent};
+
+use crate::cabinet::Parked;
+use crate::warden::init::{Init, pid_of};
+use crate::warden::start::Jar;
+
+/// Resident memory of a worker where nothing tells.
+const GUESS: u64 = 4 << 20;
+
+/// A parked worker, and what was prepared for watching it.
+pub(super) struct Worker {
+    pub parked: Box<Parked>,
+    pub group: Option<Group>,
+    pub memory: Option<OomEvent>,
+    /// Processor time that it has used for walking in and rehearsing.
+    pub cpu_usec: u64,
+    /// The template that it comes from.
+    pub generation: u64,
+}
+
+impl Worker {
+    /// Prepares what a job would otherwise wait for.
+    pub(super) fn new(parked: Box<Parked>, group: Option<Group>, generation: u64) -> Self {
+        let memory = group.as_ref().and_then(|group| group.oom_event().ok().flatten());
+        let counted = group.as_ref().and_then(|group| group.stats().cpu_usec);
+        let cpu_usec = counted.unwrap_or_else(|| processor_time(&parked));
+        Self {
+            parked,
+            group,
+            memory,
+            cpu_usec,
+            generation,
+        }
+    }
+
+    /// Whether its jar is still there.
+    pub(super) fn is_alive(&self) -> bool {
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut list = [&self.parked.init, &self.parked.worker]
+            .map(|fd| rustix::event::PollFd::new(fd, rustix::event::PollFlags::IN));
+        rustix::event::poll(&mut list, Some(&now)).is_ok_and(|ready| ready == 0)
+    }
+
+    /// What it takes of memory, as far as can be told.
+    pub(super) fn weight(&self) -> u64 {
+        let counted = || self.group.as_ref().and_then(|group| group.stats().memory_peak);
+        proportional(pid_of(self.parked.worker.as_fd()))
+            .or_else(counted)
+            .unwrap_or(GUESS)
+    }
+
+    /// A jar that never had a job, for the one who empties them.
+    pub(super) fn unused(self) -> Jar {
+        let Parked {
+            init,
+            worker: _,
+            report,
+            ..
+        } = *self.parked;
+        Jar {
+            init: Init::Kept(init),
+            group: self.group,
+            report,
+            control: None,
+            since: Instant::now(),
+            inputs: Vec::new(),
+            collect: None,
+            program: String::new(),
+            wants_compiling: false,
+            ended: None,
+            emptied: None,
+            warm: None,
+        }
+    }
+}
+
+/// Microseconds that a worker's first thread has run.
+fn processor_time(parked: &Parked) -> u64 {
+    let path = format!("/proc/{}/schedstat", pid_of(parked.worker.as_fd()));
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let nanoseconds = text.split_whitespace().next().and_then(|time| time.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or(0)).as_micros() as u64
+}
+
+/// Bytes that are a process's own, and its share of those that it shares; some hosts tell only its owner.
+fn proportional(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

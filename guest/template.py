@@ -84,6 +84,10 @@ def prepare():
         hidden.load("text", "linecache")
     # The classes of the syntax tree are made at the first use.
     compile("0", "", "eval", 0x400)
+    # A folder of sys.path that is not there now may be there in the jar; ours is nobody's business.
+    finders = sys.path_importer_cache
+    for path in [path for path, finder in finders.items() if finder is None or path.startswith(folder)]:
+        del finders[path]
     generators[:] = seeds["find"]()
     flush()
     gc.collect()

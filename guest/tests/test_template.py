@@ -18,6 +18,11 @@ from harness import Frame, pythons
 from keeper import Template, Worker, package, privileged
 
 PARKED = Frame("parked", None, b"")
+# With prctl(PR_GET_DUMPABLE) at the end.
+SHOW = """
+import ctypes, os
+print(os.getpid(), os.uname().nodename, os.listdir('/mnt'), ctypes.CDLL(None).prctl(3))
+"""
 STATUS = """
 def f():
     lines = open('/proc/self/status').read().splitlines()
@@ -115,6 +120,15 @@ sys.path.insert(0, '/inserted')
                 self.assertEqual(
                     template.code(show, "a").stdout, f"True ['-c', 'a'] ['/inserted', '']\n{['-c', show, 'a']}\n"
                 )
+
+    def test_folders_that_come_later_are_searched(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            late = Path(folder, "late")
+            with Template(pythons()[0], "json", path=str(late)) as template:
+                late.mkdir()
+                package(str(late), coming="print('came')")
+                got = template.code("import coming, sys\nprint([p for p in sys.path_importer_cache if 'none' in p])")
+                self.assertEqual(got.stdout, "came\n[]\n")
 
     def test_patched_modules_do_not_stop_the_seal(self) -> None:
         source = """
@@ -332,8 +346,8 @@ class Seal(unittest.TestCase):
                 self.assertEqual(found[name], "0" * 16, name)
             pid = fields(workers[1].pid)["NSpid"].split()[-1]
             self.assertEqual(pid != str(workers[1].pid), "pid" in names)
-            workers[1].give("code", b"import os\nprint(os.getpid(), os.uname().nodename, os.listdir('/mnt'))")
-            self.assertEqual(self.template.finish(workers[1]).stdout, f"{pid} jar ['here']\n")
+            workers[1].give("code", SHOW.encode())
+            self.assertEqual(self.template.finish(workers[1]).stdout, f"{pid} jar ['here'] 1\n")
         finally:
             with contextlib.suppress(BrokenPipeError):
                 room.communicate(b"\n", timeout=10)

@@ -116,7 +116,7 @@ def seal(order, fds, failed):
         call(PRCTL, PR_CAP_AMBIENT, CLEAR_ALL)
         call(CAPSET, header_address, nothing_address)
         call(PRCTL, PR_SET_NO_NEW_PRIVS, 1)
-        # As after an exec: its own /proc files are its own. Joining a user namespace takes that away.
+        # As after an exec: its own /proc files are its own. A change of credentials may take that away.
         step = "be dumpable"
         call(PRCTL, PR_SET_DUMPABLE, 1)
         if confined:

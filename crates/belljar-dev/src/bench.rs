@@ -14,7 +14,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use contender::{Contender, User};
+use contender::Contender;
+pub use contender::{Stage, User};
 pub use sample::Sample;
 
 /// What `bench` takes.
@@ -57,7 +58,7 @@ struct Figures {
 
 /// Measures, prints, and writes the page if asked.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let stage = contender::Stage::new(&args.belljar, &args.python)?;
+    let stage = Stage::new(&args.belljar, &args.python)?;
     let machine = machine::Machine::look();
     let mut rows: Vec<Row> = peers::all(&stage, args.engines)?
         .into_iter()
@@ -98,6 +99,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         write("bench.svg", chart::svg(&figures))?;
     }
     Ok(())
+}
+
+/// The load average now.
+pub fn load() -> String {
+    machine::Machine::look().load
 }
 
 /// A shuffle that is different in each round and the same in each run.

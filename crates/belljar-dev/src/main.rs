@@ -9,6 +9,7 @@ mod promises;
 mod repository;
 mod soak;
 mod syscalls;
+mod warm;
 
 use clap::{Parser, Subcommand};
 
@@ -33,6 +34,8 @@ enum Tool {
     },
     /// Measure cold starts beside the bare interpreter and other sandboxes, and the kill at the deadline
     Bench(bench::Args),
+    /// Measure warm calls beside a process pool, and what parked workers cost
+    Warm(warm::Args),
     /// Run many jars in a row and look for anything that is left or grows
     Soak(soak::Args),
 }
@@ -43,6 +46,7 @@ fn main() -> anyhow::Result<()> {
         Tool::Links => links::check(),
         Tool::Syscalls { check } => syscalls::generate(check),
         Tool::Bench(args) => bench::run(&args),
+        Tool::Warm(args) => warm::run(&args),
         Tool::Soak(args) => soak::run(&args),
     }
 }

@@ -88,7 +88,8 @@ impl Pool {
             core: core.clone(),
             threads: Vec::new(),
         };
-        let lives: [(&str, fn(&Arc<Core>)); 2] = [
+        type Life = fn(&Arc<Core>);
+        let lives: [(&str, Life); 2] = [
             ("belljar-refill", refill::refill),
             ("belljar-reaper", reaper::reap),
         ];

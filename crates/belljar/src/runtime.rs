@@ -87,14 +87,9 @@ impl Runtime {
         &self.files[..COLD.min(self.files.len())]
     }
 
-    /// Names and contents for a cabinet, and the name of the file that starts its template.
-    #[allow(dead_code, reason = "the cabinet takes it")]
-    pub(crate) fn with_template(&self) -> (&[(String, Cow<'static, [u8]>)], &str) {
-        let start = self
-            .files
-            .get(COLD)
-            .map_or("template.py", |(name, _)| name.as_str());
-        (&self.files, start)
+    /// Names and contents for a cabinet.
+    pub(crate) fn with_template(&self) -> &[(String, Cow<'static, [u8]>)] {
+        &self.files
     }
 
     /// Whether it would start faster if it were compiled, and the bytecode could be kept.

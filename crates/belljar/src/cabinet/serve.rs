@@ -78,7 +78,7 @@ fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Resul
     let room = Room {
         plan,
         job: &job,
-        runtime: runtime.with_template().0,
+        runtime: runtime.with_template(),
         sources,
         report: builders,
         warden: report.as_fd(),

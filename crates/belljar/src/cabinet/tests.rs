@@ -64,7 +64,6 @@ fn a_worker_is_parked_and_runs_one_job() {
     let cabinet = open(&["json"]);
     for number in 1..4 {
         let parked = parked(&cabinet, number);
-        eprintln!("{:?}", parked.timings);
         let (kind, printed) = run(
             parked,
             b"import os, json; print(os.getpid(), os.getcwd(), os.listdir('/jar'))",

@@ -15,7 +15,7 @@ use crate::glass::{code, expect, jar, told};
 fn collect(source: &str, change: impl FnOnce(&mut Policy)) -> (Outcome, TempDir) {
     let folder = TempDir::new().expect("a folder");
     let mut job = code(source);
-    job.collect = Some(folder.path().to_path_buf());
+    job.collect = Some(folder.path().into());
     let outcome = jar(change).run_job(job).expect("an outcome");
     expect(&outcome, Status::Returned);
     (outcome, folder)
@@ -146,7 +146,7 @@ for name in [b'new\\nline', b'\\x1b[31mred', b'\\xff\\xfe', b'-rf', b' ', b'...'
     fn files_of_a_killed_run_are_listed_too(_who) {
         let folder = TempDir::new().expect("a folder");
         let mut job = code("import os\nopen('partial', 'w').write('half')\nos.kill(os.getpid(), 9)");
-        job.collect = Some(folder.path().to_path_buf());
+        job.collect = Some(folder.path().into());
         let outcome = jar(|_| {}).run_job(job).expect("an outcome");
         expect(&outcome, Status::Signalled);
         assert_eq!(outcome.changes.created, ["partial"]);

@@ -187,7 +187,7 @@ both! {
         let mut job = code("import os\nprint(open('in.txt').read(), open('deep/er/in.bin', 'rb').read())\nopen('in.txt', 'a').write('more')\nos.mkdir('out'); open('out/new', 'w').write('made')\nos.remove('gone')");
         let file = |path: &str, content: &[u8]| InputFile { path: path.into(), content: content.into() };
         job.files = vec![file("in.txt", b"text"), file("deep/er/in.bin", b"\xff\0"), file("gone", b"")];
-        job.collect = Some(folder.path().join("collected"));
+        job.collect = Some(folder.path().join("collected").as_path().into());
         let outcome = pool.run(&jar, job).expect("an outcome");
         expect(&outcome, Status::Returned);
         assert_eq!(stdout(&outcome), "text b'\\xff\\x00'\n");

@@ -7,8 +7,7 @@ pub mod plan;
 pub mod run;
 pub mod shell;
 
-use std::path::PathBuf;
-
+use belljar::job::Collect;
 use belljar::policy::{Network, WorkdirMode};
 use belljar::{Job, Policy};
 
@@ -50,7 +49,7 @@ fn carry_out_in<T>(
     drop(prepared);
     let outcome = ended?;
     let kept = match (&collect, &policy.workdir) {
-        (Some(folder), _) => Kept::Collected(folder),
+        (Some(Collect::Folder(folder)), _) => Kept::Collected(folder),
         (None, Some(workdir)) if workdir.mode == WorkdirMode::Draft => Kept::Drafted,
         (None, Some(workdir)) if workdir.mode == WorkdirMode::Apply => Kept::Applied(&workdir.source),
         _ => Kept::Nothing,
@@ -60,7 +59,7 @@ fn carry_out_in<T>(
 }
 
 /// The folder that gets what a run leaves. Looked at before the run: afterwards it would be too late to name another.
-fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure> {
+fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<Collect>, Failure> {
     let Some(typed) = typed else { return Ok(None) };
     let folder = absolute(typed).map_err(|cause| Failure::new(format!("--collect: {cause}")))?;
     let wrong = |problem: &str| {
@@ -73,6 +72,6 @@ fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure
         Err(_) if !folder.parent().is_some_and(|parent| parent.is_dir()) => {
             wrong("the folder that it would be made in does not exist")
         }
-        _ => Ok(Some(folder)),
+        _ => Ok(Some(Collect::Folder(folder))),
     }
 }

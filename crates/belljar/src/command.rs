@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::client::Running;
 use crate::error::Error;
-use crate::job::{InputFile, Job, Program, Sink, Stdin};
+use crate::job::{Collect, InputFile, Job, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
 use crate::sandbox::Sandbox;
 
@@ -30,7 +30,7 @@ pub struct Command {
     env: Vec<(String, String)>,
     current_dir: Option<PathBuf>,
     files: Vec<InputFile>,
-    collect: Option<PathBuf>,
+    collect: Option<Collect>,
     stdin: Option<Stdio>,
     stdout: Option<Stdio>,
     stderr: Option<Stdio>,
@@ -141,7 +141,7 @@ impl Command {
 
     /// Copies what the run leaves in a fresh working directory to this host folder.
     pub fn collect(&mut self, folder: impl AsRef<Path>) -> &mut Self {
-        self.collect = Some(folder.as_ref().to_path_buf());
+        self.collect = Some(Collect::Folder(folder.as_ref().to_path_buf()));
         self
     }
 

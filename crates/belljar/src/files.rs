@@ -21,6 +21,7 @@ mod draft;
 mod name;
 mod scan;
 mod single;
+mod take;
 #[cfg(test)]
 mod testing;
 mod trust;
@@ -33,6 +34,7 @@ pub use draft::{Action, DraftChange, DraftChanges, Stamp, draft_changes};
 pub use name::{display, parse};
 pub use scan::{Entry, Kind, Listing, scan};
 pub use single::{read_file, write_file};
+pub use take::take;
 pub use trust::{TrustClass, trust_class, trusted_paths};
 
 use rustix::io::Errno;

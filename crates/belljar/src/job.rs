@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 /// One job for one jar.
 #[derive(Debug)]
@@ -24,8 +26,8 @@ pub struct Job {
     pub stderr: Sink,
     /// Files that are in the working directory before the guest starts; only for a fresh /jar.
     pub files: Vec<InputFile>,
-    /// A host folder that gets what the run left in a fresh /jar.
-    pub collect: Option<PathBuf>,
+    /// What becomes of what the run left in a fresh /jar; it is gone unless told.
+    pub collect: Option<Collect>,
     /// A terminal of its own, for an interactive guest; streams are then that terminal.
     pub terminal: Option<Terminal>,
     /// Limits of this job alone, tighter than the sandbox's.
@@ -112,6 +114,21 @@ pub struct InputFile {
     pub path: PathBuf,
     /// What it holds.
     pub content: Vec<u8>,
+}
+
+/// What becomes of what a run left in a fresh /jar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Collect {
+    /// A host folder, new or empty, gets a copy.
+    Folder(PathBuf),
+    /// Regular files come with the outcome, as far as they have at most so many bytes together.
+    Take(u64),
+}
+
+impl From<&Path> for Collect {
+    fn from(folder: &Path) -> Self {
+        Self::Folder(folder.to_path_buf())
+    }
 }
 
 /// The caller's terminal, behind which a guest gets one of its own.

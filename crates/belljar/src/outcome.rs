@@ -38,6 +38,19 @@ pub struct Outcome {
     /// Why a job that was given to a pool ran in a fresh interpreter, when it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<String>,
+    /// Files that the run left, if the job asked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<OutputFile>,
+}
+
+/// A file that a run left in a fresh /jar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputFile {
+    /// Its path relative to the working directory, as in [`Changes`].
+    pub path: String,
+    /// What it holds.
+    #[serde(skip)]
+    pub content: Vec<u8>,
 }
 
 /// How a job ended.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::job::{InputFile, Job, JobLimits, Program, Sink, Stdin};
+use crate::job::{Collect, InputFile, Job, JobLimits, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
 use crate::plan::Plan;
 
@@ -32,7 +32,7 @@ pub(crate) struct Request {
     stdout: SinkHead,
     stderr: SinkHead,
     files: Vec<PathBuf>,
-    collect: Option<PathBuf>,
+    collect: Option<Collect>,
 }
 
 /// A program; its text is among the raw parts, in the order of this list.
@@ -229,8 +229,12 @@ impl Reply {
                     &mut stderr.head,
                     &mut stderr.tail,
                 ]
-                .map(std::mem::take)
-                .into();
+                .map(std::mem::take);
+                let files = outcome
+                    .files
+                    .iter_mut()
+                    .map(|file| std::mem::take(&mut file.content));
+                let blobs = blobs.into_iter().chain(files).collect();
                 (Self::Outcome(Box::new(outcome)), blobs)
             }
             Err(Error::Setup { step, source, hint }) => {
@@ -273,6 +277,9 @@ impl Reply {
                 };
                 outcome.stdout = captured(outcome.stdout.dropped);
                 outcome.stderr = captured(outcome.stderr.dropped);
+                for file in &mut outcome.files {
+                    file.content = blobs.next().unwrap_or_default();
+                }
                 Ok(*outcome)
             }
             Self::Setup {

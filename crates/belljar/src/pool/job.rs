@@ -275,5 +275,6 @@ fn nothing(plan: &Plan, status: Status) -> Outcome {
         usage: Usage::default(),
         isolation: plan.isolation().clone(),
         cold: None,
+        files: Vec::new(),
     }
 }

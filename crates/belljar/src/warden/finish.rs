@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use belljar_linux::cgroup::Group;
@@ -17,8 +16,8 @@ use super::watch::Watched;
 use super::weight::refuse_heavy;
 use crate::error::Error;
 use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, TrustClass};
-use crate::job::InputFile;
-use crate::outcome::{Changes, Outcome, Usage};
+use crate::job::{Collect, InputFile};
+use crate::outcome::{Changes, Outcome, OutputFile, Usage};
 use crate::plan::Plan;
 use crate::policy::WorkdirMode;
 use crate::pyerror::{HintContext, PythonError, hint};
@@ -93,12 +92,15 @@ pub(crate) fn finish(
     let errno = exception.as_ref().and_then(|exception| exception.errno);
     let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk);
     let clean = decided.exit_code == Some(0);
-    let changes = match (before, &seen.workdir) {
-        (Some(before), _) => host_changes(plan, &before, seen.upper.as_ref(), clean)?,
+    let (changes, files) = match (before, &seen.workdir) {
+        (Some(before), _) => (
+            host_changes(plan, &before, seen.upper.as_ref(), clean)?,
+            Vec::new(),
+        ),
         (None, Some(workdir)) if plan.workdir().is_none() => {
-            fresh_changes(&jar.inputs, jar.collect.as_deref(), workdir)?
+            fresh_changes(&jar.inputs, jar.collect.as_ref(), workdir)?
         }
-        _ => Changes::default(),
+        _ => Default::default(),
     };
     Ok(Outcome {
         status: decided.status,
@@ -113,6 +115,7 @@ pub(crate) fn finish(
         usage,
         isolation: plan.isolation().clone(),
         cold: None,
+        files,
     })
 }
 
@@ -167,7 +170,11 @@ fn exception(plan: &Plan, seen: &Watched) -> Option<PythonError> {
 }
 
 /// What a fresh /jar holds that was not put there, and, if the caller wants it, a copy of it.
-fn fresh_changes(inputs: &[InputFile], collect: Option<&Path>, workdir: &OwnedFd) -> Result<Changes, Error> {
+fn fresh_changes(
+    inputs: &[InputFile],
+    collect: Option<&Collect>,
+    workdir: &OwnedFd,
+) -> Result<(Changes, Vec<OutputFile>), Error> {
     let folder = Folder::jar(workdir.as_fd());
     let bounds = Bounds::default();
     let listing = files::scan(folder, &bounds)?;
@@ -184,12 +191,19 @@ fn fresh_changes(inputs: &[InputFile], collect: Option<&Path>, workdir: &OwnedFd
             changes.deleted.push(name);
         }
     }
-    if let Some(destination) = collect {
-        let copied = files::collect(folder, &listing, destination, &bounds, &CollectOptions::default())?;
-        changes.skipped.extend(copied.skipped);
-        changes.truncated |= copied.truncated;
+    match collect {
+        Some(Collect::Folder(destination)) => {
+            let copied = files::collect(folder, &listing, destination, &bounds, &CollectOptions::default())?;
+            changes.skipped.extend(copied.skipped);
+            changes.truncated |= copied.truncated;
+            Ok((changes, Vec::new()))
+        }
+        Some(Collect::Take(most)) => {
+            let taken = files::take(folder, &mut changes, *most);
+            Ok((changes, taken))
+        }
+        None => Ok((changes, Vec::new())),
     }
-    Ok(changes)
 }
 
 /// What the guest did to the caller's folder, and, after a clean exit, the draft applied.

@@ -41,7 +41,7 @@ pub(crate) struct Jar {
     /// Files that were put into a fresh /jar.
     pub inputs: Vec<crate::job::InputFile>,
     /// A host folder for what is left in a fresh /jar.
-    pub collect: Option<std::path::PathBuf>,
+    pub collect: Option<crate::job::Collect>,
     /// What was to be executed, for messages.
     pub program: String,
     /// Whether the guest runtime went in as source.

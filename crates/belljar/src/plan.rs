@@ -99,7 +99,6 @@ impl Plan {
     }
 
     /// The variables that only a job gets, because the policy names them.
-    #[allow(dead_code)] // Until the pool takes it up.
     pub(crate) fn given_env(&self) -> impl Iterator<Item = (&String, &String)> {
         self.env.iter().filter(|(name, _)| !environment::is_ours(name))
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use belljar_linux::cgroup::{self, Group, Owner};
-use belljar_linux::{descriptors, process, rlimits, userns};
+use belljar_linux::{caller, descriptors, process, rlimits, userns};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -45,6 +45,7 @@ pub(crate) fn hold(opening: &Opening, keeper: OwnedFd, engine: &UnixStream) -> R
 
 fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Result<(), Error> {
     let plan = &opening.plan;
+    let engine_process = caller::peer(engine.as_fd());
     rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
     let ids = ids(plan)?;
     let sources = match ids {
@@ -106,7 +107,23 @@ fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Resul
             .remove()
             .map_err(|error| Error::setup("remove the cabinet's cgroup", io::Error::other(error)))?;
     }
+    if let (Ok(engine), Some(hierarchy)) = (engine_process, sweep::hierarchy(plan))
+        && is_gone(engine.pidfd.as_fd())
+    {
+        // It could not remove the groups that it made for workers, and they are empty now.
+        sweep::sweep_after(hierarchy, engine.pid);
+    }
     settled
+}
+
+/// Whether a process that has closed its socket is gone. One that was killed closes it an instant before.
+fn is_gone(pidfd: BorrowedFd<'_>) -> bool {
+    let instant = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: 5_000_000,
+    };
+    let mut list = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
+    rustix::event::poll(&mut list, Some(&instant)) == Ok(1)
 }
 
 /// Gives the builder its ids and its cgroup, and lets it go.

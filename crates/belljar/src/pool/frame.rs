@@ -1,5 +1,6 @@
 //! The one frame that a worker is sent: its job.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -42,7 +43,11 @@ pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Vec<u8>> {
         quote(out, arg.as_bytes())
     });
     header.push_str(",\"env\":");
-    list(&mut header, ('{', '}'), &job.env, |out, (name, value)| {
+    // The template has those that belljar sets itself. A job's own take the place of the policy's.
+    let mut env: BTreeMap<&String, &String> = plan.given_env().collect();
+    env.extend(job.env.iter().map(|(name, value)| (name, value)));
+    let env: Vec<_> = env.into_iter().collect();
+    list(&mut header, ('{', '}'), &env, |out, (name, value)| {
         quote(out, name.as_bytes());
         out.push(':');
         quote(out, value.as_bytes());

@@ -28,6 +28,50 @@ both! {
         client.finish();
     }
 
+    fn files_that_a_run_left_come_with_its_outcome(_who) {
+        let mut client = Client::new();
+        let sandbox = client.open(&json!({"timeout": 50}));
+        let source = "import os\nos.mkdir('d')\nopen('d/out', 'w').write('x' * 100_000)\nopen('in', 'a').write('+')\nos.symlink('/etc/passwd', 'link')";
+        let header = json!({"sandbox": sandbox, "kind": "code", "files": ["in", "same"], "collect": {"send": 200_000}, "parts": [source.len(), 1, 1]});
+        let id = client.id();
+        client.say(Kind::Job, id, &header, &[source.as_bytes(), b"1", b"2"]);
+        let heard = client.answer(id);
+        assert_eq!(heard.document()["files"], json!(["d/out", "in"]), "{}", heard.document());
+        assert_eq!((heard.parts()[6].len(), heard.parts()[7]), (100_000, b"1+".as_slice()));
+        let id = client.code(sandbox, "open('a', 'w').write('x' * 100)", &json!({"collect": {"send": 99}}));
+        let document = client.answer(id).document();
+        assert_eq!((&document["files"], document["changes"]["skipped"].get("a").is_some()), (&json!([]), true));
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("new");
+        let id = client.code(sandbox, "open('a', 'w').write('copied')", &json!({"collect": {"folder": target}}));
+        assert_eq!(client.answer(id).document()["status"], "returned");
+        assert_eq!(std::fs::read_to_string(target.join("a")).expect("a copy"), "copied");
+        client.finish();
+    }
+
+    fn value_comes_before_its_jar_is_empty(_who) {
+        let mut client = Client::new();
+        let sandbox = client.open(&json!({"timeout": 50}));
+        // A thread that the job leaves would keep a plain interpreter for a minute.
+        let function = "def f(n):\n    import threading, time\n    print('printed')\n    threading.Thread(target=time.sleep, args=(60,)).start()\n    return {'n': n}";
+        for number in 0..3 {
+            let id = client.call(sandbox, function, &json!(number), &json!({"early": true}));
+            let heard = client.answer(id);
+            assert_eq!(heard.kind, Kind::Value, "{:?}", heard.document());
+            let parts = heard.parts();
+            assert_eq!(serde_json::from_slice::<Value>(parts[0]).expect("a value"), json!({"n": number}));
+            assert_eq!(parts[1], b"printed\n");
+            assert!(heard.header["seconds"].as_f64().is_some_and(|seconds| seconds < 20.0));
+        }
+        // What gives no value has an outcome.
+        let id = client.call(sandbox, "lambda n: 1 / n", &json!(0), &json!({"early": true}));
+        assert_eq!(client.answer(id).document()["exception"]["type"], "ZeroDivisionError");
+        let id = client.code(sandbox, "print(1)", &json!({"early": true}));
+        let heard = client.answer(id);
+        assert_eq!((heard.stdout().as_str(), &heard.document()["cold"]), ("1\n", &Value::Null));
+        client.finish();
+    }
+
     fn slow_job_does_not_hold_up_a_fast_one(_who) {
         let mut client = Client::new();
         let sandbox = client.open(&json!({}));

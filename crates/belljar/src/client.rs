@@ -100,14 +100,6 @@ impl Running {
         self.socket.try_clone().ok()
     }
 
-    /// A second way to steer it, for another thread.
-    pub fn handle(&self) -> Result<Reins, Error> {
-        let socket = self.socket.try_clone();
-        Ok(Reins(
-            socket.map_err(|error| Error::setup("copy a socket", error))?,
-        ))
-    }
-
     /// Sends the guest an interrupt, as Ctrl-C would; the second one ends it.
     pub fn interrupt(&self) {
         let _ = (&self.socket).write_all(b"i");
@@ -136,22 +128,6 @@ impl Running {
                 })
             }
         }
-    }
-}
-
-/// Steers a running job while another thread waits for it.
-#[derive(Debug)]
-pub struct Reins(UnixStream);
-
-impl Reins {
-    /// As [`Running::interrupt`].
-    pub fn interrupt(&self) {
-        let _ = (&self.0).write_all(b"i");
-    }
-
-    /// As [`Running::kill`].
-    pub fn kill(&self) {
-        let _ = (&self.0).write_all(b"k");
     }
 }
 

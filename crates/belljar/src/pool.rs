@@ -29,7 +29,7 @@ use crate::job::{Job, Program};
 use crate::outcome::Outcome;
 use crate::sandbox::{Sandbox, call_job, value_of};
 
-pub use job::Answer;
+pub use job::{Answer, Spoken};
 pub use settings::PoolBuilder;
 pub use stats::{Module, PoolStats, Steps, Warmed};
 pub use waiter::Cancel;

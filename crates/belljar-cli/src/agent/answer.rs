@@ -1,8 +1,9 @@
 //! Answers: outcomes as frames, and failures as faults.
 
 use belljar::Error;
-use belljar::agent::{Fault, Kind, PartsHead};
+use belljar::agent::{Fault, Kind, PartsHead, ValueHead};
 use belljar::outcome::Outcome;
+use belljar::pool::Spoken;
 use serde_json::Value;
 
 use super::outbox::{Letter, Unsent};
@@ -55,6 +56,25 @@ pub fn error(id: u64, fault: &Fault) -> Letter {
     Letter::small(Kind::Error, id, &fault)
 }
 
+/// The frame that has a value, from a jar that is being emptied.
+pub fn value(id: u64, spoken: &Spoken) -> Result<Letter, Fault> {
+    let (stdout, stderr) = (&spoken.stdout, &spoken.stderr);
+    let parts = [
+        &spoken.json,
+        &stdout.head,
+        &stdout.tail,
+        &stderr.head,
+        &stderr.tail,
+    ]
+    .map(Vec::as_slice);
+    let head = ValueHead {
+        seconds: spoken.seconds,
+        dropped: [stdout.dropped, stderr.dropped],
+        parts: parts.iter().map(|part| part.len() as u64).collect(),
+    };
+    Letter::new(Kind::Value, id, &head, &parts).map_err(unsent)
+}
+
 /// The frame that tells of an outcome.
 pub fn outcome(id: u64, mut outcome: Outcome) -> Result<Letter, Fault> {
     let value = outcome.value.take();
@@ -70,6 +90,7 @@ pub fn outcome(id: u64, mut outcome: Outcome) -> Result<Letter, Fault> {
     let document = document(&outcome);
     let mut parts = vec![document.as_slice(), value.as_slice()];
     parts.extend(streams.iter().map(Vec::as_slice));
+    parts.extend(outcome.files.iter().map(|file| file.content.as_slice()));
     let lengths = parts.iter().map(|part| part.len() as u64).collect();
     Letter::new(Kind::Outcome, id, &PartsHead { parts: lengths }, &parts).map_err(unsent)
 }
@@ -81,6 +102,9 @@ fn document(outcome: &Outcome) -> Vec<u8> {
         for raw in ["stdout", "stderr", "value"] {
             fields.remove(raw);
         }
+        fields.insert("cold".into(), outcome.cold.as_deref().into());
+        let paths = outcome.files.iter().map(|file| file.path.as_str());
+        fields.insert("files".into(), paths.collect());
     }
     serde_json::to_vec(&json).unwrap_or_default()
 }

@@ -2,27 +2,29 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use belljar::Pool;
 use belljar::agent::{Close, Fault, Frame, Hello, Kind, Open, Opened, PROTOCOL, check_buffer, cut};
+use belljar::pool::Cancel;
 use belljar_linux::caller::Peer;
 use belljar_linux::process::exit_now;
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 
-use super::answer::{error, fault};
-use super::crew::Crew;
+use super::answer::{error, fault, of_error};
+use super::crew::{Crew, MOST_WAITING};
 use super::inbox::{End, Inbox};
 use super::jobs::Jobs;
 use super::outbox::{Letter, Outbox};
 use super::rooms::Rooms;
-use super::work::{Body, Hold, Request, cancelled, work};
+use super::work::{Body, Request, cancelled, work};
 use crate::failure::Failure;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// How long jobs that were killed may take to tidy up before the agent ends without them.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// How long jobs that were killed, and then the pool, may take to tidy up before the agent ends without them.
+const PATIENCE: Duration = Duration::from_millis(400);
 /// How long a client may take to read the last frame.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
@@ -35,6 +37,10 @@ pub struct Agent {
     /// Open sandboxes.
     pub rooms: Rooms,
     crew: Arc<Crew>,
+    /// None once the agent is ending.
+    pool: Mutex<Option<Pool>>,
+    /// Held by whoever ends the agent first, to the last.
+    ending: Mutex<()>,
 }
 
 /// Serves one client until it is gone, and ends this process with everything that it owns.
@@ -45,6 +51,10 @@ pub fn serve(socket: UnixStream, client: Peer, most: usize) -> Result<i32, Failu
         jobs: Jobs::default(),
         rooms: Rooms::default(),
         crew: Arc::new(Crew::new(most)),
+        pool: Mutex::new(Some(
+            Pool::builder().max_workers(most).queue(MOST_WAITING).build()?,
+        )),
+        ending: Mutex::default(),
     });
     let outbox = agent.outbox.clone();
     std::thread::Builder::new()
@@ -81,12 +91,27 @@ fn last_word(end: End) -> Result<(), Fault> {
 }
 
 impl Agent {
-    /// Ends every job, gives each a moment to tidy up, and ends this process. Wardens that are left end by themselves when
-    /// their socket does.
+    /// The pool, for a job of its own.
+    pub fn pool(&self) -> Option<Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends every job, gives jobs and pool a moment to tidy up, and ends this process. Wardens that are left end by
+    /// themselves when their socket does.
     fn end(&self) -> ! {
+        let _alone = self.ending.lock();
         self.jobs.kill();
         self.outbox.finish(Duration::ZERO);
         self.crew.finish(PATIENCE);
+        let pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (done, ended) = mpsc::channel::<()>();
+        let dropped = std::thread::Builder::new().spawn(move || {
+            drop(pool);
+            drop(done);
+        });
+        if dropped.is_ok() {
+            let _ = ended.recv_timeout(PATIENCE);
+        }
         exit_now(0)
     }
 
@@ -171,16 +196,16 @@ impl Agent {
 
     /// Ends or interrupts a job. One that has its answer already, or never was, is nothing to do.
     fn steer(&self, frame: &Frame) -> Result<(), Fault> {
-        let Some(hold) = self.jobs.get(frame.id) else {
+        let Some(cancel) = self.jobs.get(frame.id) else {
             return Ok(());
         };
         if self.crew.take_back(frame.id) {
             self.jobs.remove(frame.id);
             self.outbox.send(error(frame.id, &cancelled()));
         } else if frame.kind == Kind::Cancel {
-            hold.kill();
+            cancel.kill();
         } else {
-            hold.interrupt();
+            cancel.interrupt();
         }
         Ok(())
     }
@@ -201,7 +226,7 @@ impl Agent {
         let parts = cut(&head.parts, size).map_err(|error| fault("request", error.to_string(), None))?;
         // Named now, so that a job is refused at once when there is no such sandbox.
         self.rooms.get(head.sandbox)?;
-        let hold = Arc::new(Hold::default());
+        let cancel = Cancel::new().map_err(of_error)?;
         let (agent, id) = (self.clone(), frame.id);
         let weight = frame.header.len()
             + if let Body::Inline(bytes) = &body {
@@ -210,10 +235,10 @@ impl Agent {
                 0
             };
         let request = Request { head, parts, body };
-        if self.jobs.add(id, &hold, weight) {
+        if self.jobs.add(id, &cancel, weight) {
             if self
                 .crew
-                .give(id, Box::new(move || work(&agent, id, request, &hold)))
+                .give(id, Box::new(move || work(&agent, id, request, &cancel)))
             {
                 return Ok(());
             }
@@ -273,6 +298,7 @@ impl Agent {
             "waiting": waiting,
             "sandboxes": self.rooms.len(),
             "unread": self.outbox.weight(),
+            "pool": self.pool().map(|pool| pool.stats()),
         });
         self.outbox.send(Letter::small(Kind::Figures, id, &figures));
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Jobs that wait for a thread.
-const MOST_WAITING: usize = 1024;
+pub const MOST_WAITING: usize = 1024;
 /// How long a thread without a job is kept: starting one costs a third of a short call.
 const IDLE: Duration = Duration::from_secs(10);
 /// Little is on a job's stack: what is large is in vectors and descriptors.

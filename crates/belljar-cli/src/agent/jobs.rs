@@ -1,9 +1,9 @@
 //! Jobs that have no answer yet, by the id that the client chose, and the way to end each.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::work::Hold;
+use belljar::pool::Cancel;
 
 /// Most bytes of requests that wait or run, but for bodies in descriptors: those are the client's own memory.
 const MOST: usize = 64 << 20;
@@ -16,7 +16,7 @@ pub struct Jobs {
 
 #[derive(Default)]
 struct State {
-    map: HashMap<u64, (Arc<Hold>, usize)>,
+    map: HashMap<u64, (Cancel, usize)>,
     weight: usize,
 }
 
@@ -26,13 +26,13 @@ impl Jobs {
     }
 
     /// Notes a job whose request has `weight` bytes; `false` if there is no room for them.
-    pub fn add(&self, id: u64, hold: &Arc<Hold>, weight: usize) -> bool {
+    pub fn add(&self, id: u64, cancel: &Cancel, weight: usize) -> bool {
         let mut state = self.lock();
         if state.weight + weight > MOST {
             return false;
         }
         state.weight += weight;
-        state.map.insert(id, (hold.clone(), weight));
+        state.map.insert(id, (cancel.clone(), weight));
         true
     }
 
@@ -42,8 +42,8 @@ impl Jobs {
     }
 
     /// The way to end a job that has no answer yet.
-    pub fn get(&self, id: u64) -> Option<Arc<Hold>> {
-        self.lock().map.get(&id).map(|(hold, _)| hold.clone())
+    pub fn get(&self, id: u64) -> Option<Cancel> {
+        self.lock().map.get(&id).map(|(cancel, _)| cancel.clone())
     }
 
     /// Forgets a job: its answer follows, and the id is free again.
@@ -56,7 +56,12 @@ impl Jobs {
 
     /// Ends all.
     pub fn kill(&self) {
-        let holds: Vec<Arc<Hold>> = self.lock().map.values().map(|(hold, _)| hold.clone()).collect();
-        holds.iter().for_each(|hold| hold.kill());
+        let all: Vec<Cancel> = self
+            .lock()
+            .map
+            .values()
+            .map(|(cancel, _)| cancel.clone())
+            .collect();
+        all.iter().for_each(Cancel::kill);
     }
 }

@@ -2,68 +2,16 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use belljar::agent::{Collect, Fault, JobRequest, Parts, ProgramKind, Text, read_buffer};
-use belljar::client::Reins;
-use belljar::job::{InputFile, Job, JobLimits, Program, Stdin};
-use belljar::{Outcome, Sandbox};
+use belljar::agent::{self, Fault, JobRequest, MAX_BODY, Parts, ProgramKind, Text, read_buffer};
+use belljar::job::{Collect, InputFile, Job, JobLimits, Program, Stdin};
+use belljar::pool::{Answer, Cancel};
 
 use super::answer::{self, fault, of_error};
 use super::connection::Agent;
+use super::outbox::Letter;
 use super::stream;
-
-/// Ends or interrupts a job, in whatever phase it is.
-#[derive(Default)]
-pub struct Hold {
-    state: Mutex<Phase>,
-}
-
-#[derive(Default)]
-enum Phase {
-    #[default]
-    Waiting,
-    Killed,
-    Running(Reins),
-}
-
-impl Hold {
-    fn lock(&self) -> MutexGuard<'_, Phase> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the job.
-    pub fn kill(&self) {
-        let mut phase = self.lock();
-        match &*phase {
-            Phase::Running(reins) => reins.kill(),
-            Phase::Waiting | Phase::Killed => *phase = Phase::Killed,
-        }
-    }
-
-    /// Interrupts the job; one that does not run yet is ended.
-    pub fn interrupt(&self) {
-        let mut phase = self.lock();
-        match &*phase {
-            Phase::Running(reins) => reins.interrupt(),
-            Phase::Waiting | Phase::Killed => *phase = Phase::Killed,
-        }
-    }
-
-    fn is_killed(&self) -> bool {
-        matches!(*self.lock(), Phase::Killed)
-    }
-
-    /// From now on the job runs.
-    fn runs(&self, reins: Reins) {
-        let mut phase = self.lock();
-        if matches!(*phase, Phase::Killed) {
-            reins.kill();
-        }
-        *phase = Phase::Running(reins);
-    }
-}
 
 /// The body of a request, checked.
 pub enum Body {
@@ -100,41 +48,40 @@ pub fn cancelled() -> Fault {
 }
 
 /// Runs a job and answers.
-pub fn work(agent: &Agent, id: u64, request: Request, hold: &Hold) {
-    let answer = attempt(agent, id, request, hold).and_then(|outcome| answer::outcome(id, outcome));
+pub fn work(owner: &Agent, id: u64, request: Request, cancel: &Cancel) {
+    let answer = attempt(owner, id, request, cancel);
     // First of all: the client may use the id again as soon as it has the answer.
-    agent.jobs.remove(id);
-    agent
+    owner.jobs.remove(id);
+    owner
         .outbox
         .send(answer.unwrap_or_else(|fault| answer::error(id, &fault)));
 }
 
-fn attempt(agent: &Agent, id: u64, request: Request, hold: &Hold) -> Result<Outcome, Fault> {
-    let sandbox = agent.rooms.get(request.head.sandbox)?.wait()?;
-    if hold.is_killed() {
-        return Err(cancelled());
-    }
-    let streamed = request.head.stream;
+fn attempt(owner: &Agent, id: u64, request: Request, cancel: &Cancel) -> Result<Letter, Fault> {
+    let sandbox = owner.rooms.get(request.head.sandbox)?.wait()?;
+    let pool = owner.pool().ok_or_else(cancelled)?;
+    let (streamed, early) = (request.head.stream, request.head.early);
     let mut job = job(request)?;
     let pump = if streamed {
-        let started = stream::start(&agent.outbox, id, &mut job);
+        let started = stream::start(&owner.outbox, id, &mut job);
         Some(started.map_err(|error| fault("setup", format!("cannot stream the output: {error}"), None))?)
     } else {
         None
     };
-    let ended = run_job(&sandbox, job, hold);
-    // All of the output is on its way before the outcome is.
+    let ended = if early {
+        pool.answer(&sandbox, job, Some(cancel))
+    } else {
+        let outcome = pool.run_until(&sandbox, job, cancel);
+        outcome.map(|outcome| Answer::Outcome(Box::new(outcome)))
+    };
+    // All of the output is on its way before the answer is.
     if let Some(pump) = pump {
         let _ = pump.join();
     }
-    ended.map_err(of_error)
-}
-
-/// The seam to the engine.
-fn run_job(sandbox: &Sandbox, job: Job, hold: &Hold) -> Result<Outcome, belljar::Error> {
-    let running = sandbox.spawn_job(job)?;
-    hold.runs(running.handle()?);
-    running.wait()
+    match ended.map_err(of_error)? {
+        Answer::Value(spoken) => answer::value(id, &spoken),
+        Answer::Outcome(outcome) => answer::outcome(id, *outcome),
+    }
 }
 
 /// The job that a request asks for.
@@ -199,14 +146,14 @@ fn job(request: Request) -> Result<Job, Fault> {
     job.env = head.env.into_iter().collect();
     job.current_dir = head.cwd.map(path_of);
     job.limits = limits(&head.limits)?;
-    match head.collect {
-        Some(Collect::Folder(folder)) => job.collect = Some(path_of(folder)),
-        Some(Collect::Send(_)) | None => {}
-    }
+    job.collect = head.collect.map(|collect| match collect {
+        agent::Collect::Folder(folder) => Collect::Folder(path_of(folder)),
+        agent::Collect::Send(most) => Collect::Take(most.min(MAX_BODY)),
+    });
     Ok(job)
 }
 
-fn limits(asked: &belljar::agent::JobLimits) -> Result<JobLimits, Fault> {
+fn limits(asked: &agent::JobLimits) -> Result<JobLimits, Fault> {
     let timeout = asked.timeout.map(Duration::try_from_secs_f64).transpose();
     Ok(JobLimits {
         timeout: timeout.map_err(|error| wrong(format!("the timeout of a job: {error}")))?,

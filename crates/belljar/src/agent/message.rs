@@ -192,6 +192,17 @@ pub struct PartsHead {
     pub parts: Vec<u64>,
 }
 
+/// The header of a value: its body is the value, the first and last bytes of stdout, and those of stderr.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueHead {
+    /// Seconds from delivery to the value.
+    pub seconds: f64,
+    /// Bytes of stdout and of stderr that were dropped between the first and the last.
+    pub dropped: [u64; 2],
+    /// Lengths of the parts.
+    pub parts: Vec<u64>,
+}
+
 /// Why there is no other answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {

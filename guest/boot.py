@@ -63,7 +63,9 @@ def send(kind, header=b"", body=b""):
         if [getpid(), fstat(3)[1:3]] != voice:
             return
         sizes = len(header).to_bytes(4, "little") + len(body).to_bytes(8, "little")
-        for data in b"%c\1\0\0%b%b" % (kind, sizes, header), body:
+        head = b"%c\1\0\0%b%b" % (kind, sizes, header)
+        # The host wakes up once for what is written at once; a long body is not copied for that.
+        for data in (head, body) if len(body) > 4096 else (head + body,):
             rest = memoryview(data)
             while rest:
                 try:

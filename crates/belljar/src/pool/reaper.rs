@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::Group;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
 use super::core::Core;
 use super::waiter::lock;
@@ -17,9 +18,13 @@ const PROMPT: Duration = Duration::from_millis(5);
 /// How long a jar may take to be empty. A task that hangs in the kernel longer than this is reported, not waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a caller has the processors to itself before its jar is seen to.
+const DELAY: Duration = Duration::from_millis(1);
+
 /// Takes jars to be emptied and cgroups of empty ones.
 pub(super) struct Reaper {
     brought: Mutex<Brought>,
+    /// A timer: setting it wakes nobody now.
     wake: OwnedFd,
 }
 
@@ -28,6 +33,8 @@ struct Brought {
     jars: Vec<Jar>,
     groups: Vec<Group>,
     closed: bool,
+    /// Whether the timer runs.
+    armed: bool,
 }
 
 /// A jar whose init was sent the kill.
@@ -40,8 +47,9 @@ struct Dying {
 
 impl Reaper {
     pub(super) fn new() -> Result<Self, Error> {
-        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| Error::setup("make an event", error))?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let wake = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)
+            .map_err(|error| Error::setup("make a timer", error))?;
         Ok(Self {
             brought: Mutex::default(),
             wake,
@@ -51,25 +59,43 @@ impl Reaper {
     /// Takes a jar, which is counted as being emptied already.
     pub(super) fn take(&self, jar: Jar) {
         let _ = jar.init.kill();
-        lock(&self.brought).jars.push(jar);
-        self.wake();
+        let mut brought = lock(&self.brought);
+        brought.jars.push(jar);
+        self.wake(&mut brought);
     }
 
     /// Takes cgroups that nothing is in any more, or will be in a moment.
     pub(super) fn bury(&self, groups: impl IntoIterator<Item = Group>) {
-        lock(&self.brought).groups.extend(groups);
-        self.wake();
+        let mut brought = lock(&self.brought);
+        brought.groups.extend(groups);
+        self.wake(&mut brought);
     }
 
     /// Ends the thread when nothing is left to be done.
     pub(super) fn close(&self) {
-        lock(&self.brought).closed = true;
-        self.wake();
+        let mut brought = lock(&self.brought);
+        brought.closed = true;
+        self.wake(&mut brought);
     }
 
-    fn wake(&self) {
-        // Full means that it is awake.
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    /// Wakes the thread in a moment. One that is to be woken already is not put off.
+    fn wake(&self, brought: &mut Brought) {
+        if std::mem::replace(&mut brought.armed, true) {
+            return;
+        }
+        let zero = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let once = Itimerspec {
+            it_interval: zero,
+            it_value: Timespec {
+                tv_sec: 0,
+                tv_nsec: DELAY.subsec_nanos().into(),
+            },
+        };
+        // Cannot fail with a timer of ours and a time that is valid.
+        let _ = rustix::time::timerfd_settime(&self.wake, TimerfdTimerFlags::empty(), &once);
     }
 }
 
@@ -79,7 +105,9 @@ pub(super) fn reap(core: &Arc<Core>) {
     let mut dying: Vec<Dying> = Vec::new();
     loop {
         let _ = rustix::io::read(&reaper.wake, &mut [0; 8]);
-        let Brought { jars, groups, closed } = {
+        let Brought {
+            jars, groups, closed, ..
+        } = {
             let mut brought = lock(&reaper.brought);
             let closed = brought.closed;
             std::mem::replace(

@@ -73,6 +73,8 @@ rust-check:
 	test "$$(git grep -hE '^ *#\[ignore' -- '*.rs' | wc -l)" = 2
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	# What `make build` links with need not be what the tests are built with, and their types differ.
+	cargo check --locked --package belljar-cli --target $(TRIPLE)
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
 
 .PHONY: python-check

@@ -4,6 +4,7 @@ Started as `python boot.py KIND ORIGIN [ARGS...]`, KIND one of code, script, mod
 here is paid by every run, so this file takes builtins only; the files beside it load when they are needed.
 """
 
+import _imp
 import builtins
 import marshal
 import posix
@@ -14,11 +15,15 @@ from _io import open_code
 __builtins__ = dict(vars(builtins))
 folder, _, suffix = __file__.rpartition("/boot")
 getpid, write, fstat, set_blocking, close = posix.getpid, posix.write, posix.fstat, posix.set_blocking, posix.close
-display, exc_info, register = sys.__excepthook__, sys.exc_info, __import__("faulthandler").register
-del sys.modules["faulthandler"]
+# Made without the import system, which takes longer than all the rest.
+faulthandler = _imp.create_builtin(type(sys.implementation)(name="faulthandler")) or __import__("faulthandler")
+_imp.exec_builtin(faulthandler)
+sys.modules.pop("faulthandler", None)
+display, exc_info, register = sys.__excepthook__, sys.exc_info, faulthandler.register
 ours, parts, job, voice = {id(globals()): globals()}, {}, {}, []
-# Given back when the job has used up its memory, so that a last frame can be sent.
-spare = [None] * 8192
+# Given back when the job has used up its memory, so that a last frame can be sent. So large that it is mapped on its own,
+# and no page of it is ever touched.
+spare = [bytes(1 << 20)]
 
 
 def attach():

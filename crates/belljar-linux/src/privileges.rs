@@ -51,8 +51,17 @@ const LOCKED: CapabilitiesSecureBits = CapabilitiesSecureBits::NO_ROOT
 
 /// Empties all five capability sets, locks the securebits and sets no_new_privs.
 pub fn drop_all() -> io::Result<()> {
-    // The bounding set first: dropping from it needs a capability that goes next.
-    bound(CapabilitySet::empty())?;
+    unbound()?;
+    drop_held()
+}
+
+/// Empties the bounding set. The first half of [`drop_all`]: it needs a capability that the other half takes away.
+pub fn unbound() -> io::Result<()> {
+    bound(CapabilitySet::empty())
+}
+
+/// Empties the other four capability sets, locks the securebits and sets no_new_privs. The second half of [`drop_all`].
+pub fn drop_held() -> io::Result<()> {
     rustix::thread::set_capabilities_secure_bits(LOCKED)?;
     rustix::thread::clear_ambient_capability_set()?;
     hold(CapabilitySet::empty())?;

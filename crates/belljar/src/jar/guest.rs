@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit as Pair};
 
 use super::Room;
-use super::init::{Failure, enter};
+use super::init::{Failure, enter, take_ids};
 use super::report::{Report, send};
 use crate::job::Program;
 use crate::plan::{Namespace, RUNTIME, Rlimit, SCRIPT, Step};
@@ -45,8 +46,8 @@ pub(super) struct Guest {
     gate: OwnedFd,
 }
 
-/// Starts the guest's first process. It makes the network namespace while init builds the root, seals itself when the
-/// root is there, and runs the guest's program when init is sealed too.
+/// Starts the guest's first process. It makes the network namespace while init builds the root, takes on all that needs
+/// no root meanwhile, seals itself when the root is there, and runs the guest's program when init is sealed too.
 pub(super) fn start(room: &Room<'_>) -> io::Result<Guest> {
     let (gate, inner) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
@@ -58,7 +59,7 @@ pub(super) fn start(room: &Room<'_>) -> io::Result<Guest> {
     let proc = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let process = process::start(process::Namespaces::NONE, || {
         let _ = descriptors::close(gate.as_raw_fd());
-        let (report, failed) = live(room, &inner, &proc);
+        let (report, failed) = live(room, inner, &proc);
         if let Some(failed) = failed {
             send(report.as_ref().unwrap_or(&room.report).as_fd(), &failed, &[]);
         }
@@ -68,6 +69,11 @@ pub(super) fn start(room: &Room<'_>) -> io::Result<Guest> {
 }
 
 impl Guest {
+    /// The warden has mapped the ids: let it take on its own.
+    pub(super) fn take_ids(&self) -> io::Result<()> {
+        descriptors::send(self.gate.as_fd(), b"i", &[]).map(drop)
+    }
+
     /// Joins the network namespace that the guest's process has made; waits for it.
     pub(super) fn join_network(&self) -> io::Result<()> {
         match descriptors::receive(self.gate.as_fd(), &mut [0; 1])? {
@@ -77,10 +83,16 @@ impl Guest {
         }
     }
 
-    /// The root is there: let it seal itself.
-    pub(super) fn seal(&self, terminal: Option<&Terminal>, groups: &[OwnedFd]) -> io::Result<()> {
-        let slave = terminal.map(|terminal| terminal.slave.as_fd());
-        let fds: Vec<BorrowedFd<'_>> = slave.into_iter().chain(groups.iter().map(AsFd::as_fd)).collect();
+    /// Every path is there: let it seal itself.
+    pub(super) fn seal(
+        &self,
+        terminal: Option<&Terminal>,
+        ruleset: Option<&OwnedFd>,
+        groups: &[OwnedFd],
+    ) -> io::Result<()> {
+        let slave = terminal.map(|terminal| &terminal.slave);
+        let all = slave.into_iter().chain(ruleset).chain(groups);
+        let fds: Vec<BorrowedFd<'_>> = all.map(AsFd::as_fd).collect();
         descriptors::send(self.gate.as_fd(), b"s", &fds).map(drop)
     }
 
@@ -92,29 +104,38 @@ impl Guest {
 
 /// The life of the guest's process up to its program; comes back only with a failure, and with the socket to report it
 /// on once the descriptors have moved. No failure to report means that init is gone.
-fn live(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Option<Report>) {
-    match make_network(room, gate, proc) {
-        Ok(()) => {}
-        // Init has failed at a step of its own and let go of the gate: that is what the warden must hear.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return (None, None),
-        Err(error) => return (None, Some(failed("make a network namespace", &error))),
-    }
-    let command = match Command::new(room) {
-        Ok(command) => command,
-        Err(error) => return (None, Some(failed("put the command together", &error))),
+fn live(room: &Room<'_>, gate: OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Option<Report>) {
+    let early = || -> Result<_, Failure> {
+        session().map_err(|error| ("start the guest's session".to_owned(), error))?;
+        make_network(room, &gate, proc).map_err(|error| ("make a network namespace".to_owned(), error))?;
+        let command = Command::new(room).map_err(|error| ("put the command together".to_owned(), error))?;
+        Ok((command, filter(room)))
     };
-    let filter = filter(room);
+    let (command, filter) = match early() {
+        Ok(done) => done,
+        // Init has failed at a step of its own and let go of the gate: that is what the warden must hear.
+        Err((_, error)) if error.kind() == io::ErrorKind::BrokenPipe => return (None, None),
+        Err((step, error)) => return (None, Some(failed(&step, &error))),
+    };
+    if !matches!(descriptors::receive(gate.as_fd(), &mut [0; 1]), Ok((1, _))) {
+        return (None, None);
+    }
+    if let Err((step, error)) = settle(room) {
+        return (None, Some(failed(&step, &error)));
+    }
     let mut given = match descriptors::receive(gate.as_fd(), &mut [0; 1]) {
-        Ok((1, given)) => given,
+        Ok((1, given)) => given.into_iter(),
         _ => return (None, None),
     };
-    let groups = given.split_off(usize::from(room.job.terminal.is_some()).min(given.len()));
-    if let Err(error) = enter(room, &groups) {
+    let mut next = |wanted: bool| if wanted { given.next() } else { None };
+    // Numbers of these three belong to nobody once the table is set; they must not be closed again.
+    let slave = ManuallyDrop::new(next(room.job.terminal.is_some()));
+    let ruleset = ManuallyDrop::new(next(room.has(|step| matches!(step, Step::Landlock(_)))));
+    let gate = ManuallyDrop::new(gate);
+    if let Err(error) = enter(room, given.as_slice()) {
         return (None, Some(failed("enter the cgroup", &error)));
     }
-    drop(groups);
-    // Its number belongs to nobody once the table is set; it must not be closed again.
-    let slave = std::mem::ManuallyDrop::new(given.pop());
+    drop(given);
     let table: Vec<RawFd> = match &*slave {
         Some(slave) => vec![slave.as_raw_fd(); 3],
         None => room
@@ -124,15 +145,18 @@ fn live(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Op
             .map(AsRawFd::as_raw_fd)
             .collect(),
     };
-    // Report socket and gate go with the exec, so that a running guest never has them.
-    let mut kept = match descriptors::set_table(&table, &[room.report.as_raw_fd(), gate.as_raw_fd()]) {
+    let mut kept = vec![room.report.as_raw_fd(), gate.as_raw_fd()];
+    kept.extend(ruleset.as_ref().map(AsRawFd::as_raw_fd));
+    // What is kept goes with the exec, so that a running guest never has it.
+    let mut kept = match descriptors::set_table(&table, &kept) {
         Ok(kept) => kept.into_iter(),
         Err(error) => return (None, Some(failed("set up descriptors", &error))),
     };
-    let (report, gate) = (kept.next(), kept.next());
-    if let Err((step, error)) = seal(room, &filter) {
+    let (report, gate, ruleset) = (kept.next(), kept.next(), kept.next());
+    if let Err((step, error)) = seal(room, ruleset.as_ref(), &filter) {
         return (report, Some(failed(&step, &error)));
     }
+    drop(ruleset);
     let released = gate.map(|gate| descriptors::receive(gate.as_fd(), &mut [0; 1]));
     if !matches!(released, Some(Ok((1, _)))) {
         return (None, None);
@@ -163,11 +187,32 @@ fn make_network(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> io::Result<(
     descriptors::send(gate.as_fd(), b"n", &[namespace.as_fd()]).map(drop)
 }
 
-/// The last steps, in their order: a session first, limits while they can still be set, the filter last.
-fn seal(room: &Room<'_>, filter: &[seccomp::bpf::Instruction]) -> Result<(), Failure> {
+/// What needs no root, done while init builds one.
+fn settle(room: &Room<'_>) -> Result<(), Failure> {
+    take_ids(room).map_err(|error| ("become the guest's user".to_owned(), error))?;
+    for step in room.plan.steps() {
+        let result = match step {
+            Step::Privileges => privileges::unbound(),
+            Step::Affinity { cpus } => pin(*cpus as usize),
+            _ => Ok(()),
+        };
+        result.map_err(|error| (super::init::set_up(step), error))?;
+    }
+    Ok(())
+}
+
+/// The last steps, in their order: the filter last.
+fn seal(
+    room: &Room<'_>,
+    ruleset: Option<&OwnedFd>,
+    filter: &[seccomp::bpf::Instruction],
+) -> Result<(), Failure> {
     let done =
         |step: &dyn std::fmt::Display, done: io::Result<()>| done.map_err(|error| (step.to_string(), error));
-    done(&"start the guest's session", session(room.job.terminal.is_some()))?;
+    if room.job.terminal.is_some() {
+        let taken = rustix::process::ioctl_tiocsctty(rustix::stdio::stdin());
+        done(&"take the terminal", taken.map_err(io::Error::from))?;
+    }
     let folder = room.job.current_dir.as_deref().unwrap_or(room.plan.current_dir());
     done(
         &format_args!("enter {}", folder.display()),
@@ -175,29 +220,35 @@ fn seal(room: &Room<'_>, filter: &[seccomp::bpf::Instruction]) -> Result<(), Fai
     )?;
     for step in room.plan.steps() {
         let result = match step {
-            Step::Privileges => privileges::drop_all(),
-            Step::Landlock(rules) => confine_to(room, rules),
+            Step::Privileges => privileges::drop_held(),
+            Step::Landlock(_) => confine(ruleset),
+            // Not earlier: descriptors that came with the copy may have higher numbers than the limit allows.
             Step::Rlimits { limits } => set_limits(limits),
-            Step::Affinity { cpus } => pin(*cpus as usize),
             Step::Seccomp { .. } => seccomp::install(filter),
             _ => Ok(()),
         };
-        done(&super::init::set_up(step), result)?;
+        result.map_err(|error| (super::init::set_up(step), error))?;
     }
     Ok(())
 }
 
 /// The second wall, with the jar's own terminals where there are some.
-pub(super) fn confine_to(room: &Room<'_>, rules: &confine::Rules) -> io::Result<()> {
+pub(super) fn ruleset(room: &Room<'_>, rules: &confine::Rules) -> io::Result<OwnedFd> {
     if room.job.terminal.is_none() {
-        return confine::confine(rules).map_err(io::Error::other);
+        return confine::prepare(rules).map_err(io::Error::other);
     }
     let mut rules = rules.clone();
     rules.paths.push(confine::Rule {
         path: "/dev/pts".into(),
         allow: confine::Allow::Write,
     });
-    confine::confine(&rules).map_err(io::Error::other)
+    confine::prepare(&rules).map_err(io::Error::other)
+}
+
+/// Takes on the ruleset that init has built for both.
+pub(super) fn confine(ruleset: Option<&OwnedFd>) -> io::Result<()> {
+    let ruleset = ruleset.ok_or(io::ErrorKind::NotFound)?;
+    confine::apply(ruleset.as_fd()).map_err(io::Error::other)
 }
 
 pub(crate) fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
@@ -233,18 +284,19 @@ fn number(error: &io::Error) -> i32 {
         .unwrap_or(rustix::io::Errno::INVAL.raw_os_error())
 }
 
-fn session(terminal: bool) -> io::Result<()> {
-    signals::reset();
+/// First of all, so that no key on the caller's terminal reaches a process that is not the guest yet.
+fn session() -> io::Result<()> {
     rustix::process::setsid()?;
-    if terminal {
-        rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
-    }
-    Ok(())
+    signals::reset();
+    privileges::hide()
 }
 
-/// Keeps the guest on some processors, chosen by chance so that jars do not all share the first one.
+/// Keeps the guest on some processors: the one that the scheduler has found for it, and those next to it.
 fn pin(count: usize) -> io::Result<()> {
-    process::pin(&choose(count)?)
+    let all = process::processors()?;
+    let now = rustix::thread::sched_getcpu();
+    let first = all.iter().position(|cpu| *cpu == now).unwrap_or(0);
+    process::pin(&from(&all, first, count))
 }
 
 /// Some processors, by chance.
@@ -253,9 +305,12 @@ pub(crate) fn choose(count: usize) -> io::Result<Vec<usize>> {
     let mut chance = [0; 2];
     rustix::rand::getrandom(&mut chance, rustix::rand::GetRandomFlags::empty())?;
     let first = usize::from(u16::from_le_bytes(chance));
-    Ok((0..count.min(all.len()))
-        .map(|offset| all[(first + offset) % all.len()])
-        .collect())
+    Ok(from(&all, first, count))
+}
+
+fn from(all: &[usize], first: usize, count: usize) -> Vec<usize> {
+    let chosen = (0..count.min(all.len())).map(|offset| all[(first + offset) % all.len()]);
+    chosen.collect()
 }
 
 pub(crate) fn set_limits(limits: &[Rlimit]) -> io::Result<()> {

@@ -15,8 +15,10 @@ pub(crate) type Failure = (String, io::Error);
 
 /// The whole life of a jar's init. Runs in a copy of the warden; the code it gives means nothing.
 pub(crate) fn init(mut room: Room<'_>) -> i32 {
-    let ready = prepare(&mut room).and_then(|root| {
+    let ready = begin(&room).and_then(|()| {
+        // Before anything else: it has the network to make, which takes the longest.
         let guest = step("start the guest's process", guest::start(&room))?;
+        let root = settle(&mut room, || guest.take_ids())?;
         build(&room, root, &guest)?;
         Ok(guest)
     });
@@ -34,28 +36,30 @@ pub(crate) fn init(mut room: Room<'_>) -> i32 {
 
 /// Waits for the warden to have set up ids and limits, and takes them on.
 pub(crate) fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
+    begin(room)?;
+    settle(room, || Ok(()))
+}
+
+fn begin(room: &Room<'_>) -> Result<(), Failure> {
     // Without this the warden's end would stay open here, and its death would go unnoticed.
     step(
         "let go of the warden's socket",
         descriptors::close(room.warden.as_raw_fd()),
     )?;
     // Before the group, which takes no process of a real-time rank.
-    step("take on an ordinary rank", inherit::ordinary())?;
+    step("take on an ordinary rank", inherit::ordinary())
+}
+
+fn settle(room: &mut Room<'_>, heard: impl FnOnce() -> io::Result<()>) -> Result<Root, Failure> {
     step("hear from the warden", hear(room.report.as_fd()))?;
+    step("tell the guest's process of its ids", heard())?;
     signals::unblock();
     signals::ignore_pipe();
     step(
         "start a session",
         rustix::process::setsid().map(drop).map_err(io::Error::from),
     )?;
-    for operation in room.plan.steps() {
-        if let Step::Ids {
-            inside, own: true, ..
-        } = operation
-        {
-            step("become the guest's user", privileges::become_id(*inside, *inside))?;
-        }
-    }
+    step("become the guest's user", take_ids(room))?;
     // A copy of the warden has the caller's variables and arguments, and everyone in the jar may read the latter.
     step(
         "forget the caller's variables and arguments",
@@ -75,12 +79,18 @@ pub(crate) fn prepare(room: &mut Room<'_>) -> Result<Root, Failure> {
     Ok(Root::new(std::mem::take(&mut room.sources)))
 }
 
-/// Carries out the steps of the plan, and lets the guest go when all are done: the room is complete before the guest's
-/// process seals itself, and both are sealed before a single byte of the guest's runs.
+/// Carries out the steps of the plan, and lets the guest go when all are done. The guest's process seals itself as soon
+/// as every path is there that its rules name; both are sealed and the room is complete before a single byte of the
+/// guest's runs.
 fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Failure> {
+    let mut sealing = None;
     for (position, operation) in room.plan.steps().iter().enumerate() {
         if let Some(errno) = room.plan.fault(operation.name()) {
             return Err((set_up(operation), io::Error::from_raw_os_error(errno)));
+        }
+        // A terminal is among the paths, and comes with the last step of the root.
+        if matches!(operation, Step::Mask { .. }) && room.job.terminal.is_none() {
+            sealing = Some(let_seal(room, guest, None)?);
         }
         let done = match operation {
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
@@ -93,29 +103,25 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
         Some(_) => Some(step("open a terminal in the jar", guest::Terminal::open())?),
         None => None,
     };
+    let sealing = match sealing {
+        Some(sealing) => sealing,
+        None => let_seal(room, guest, terminal.as_ref())?,
+    };
     let path = room.plan.current_dir();
     let workdir = open_folder(path).map_err(|error| (format!("open {}", path.display()), error))?;
     if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Network))) {
         step("join the network namespace", guest.join_network())?;
     }
-    let groups = if room.enters_group {
-        step("hear of the cgroup", groups(room.report.as_fd()))?
-    } else {
-        Vec::new()
-    };
-    step("enter the cgroup", enter(room, &groups))?;
-    step(
-        "let the guest seal itself",
-        guest.seal(terminal.as_ref(), &groups),
-    )?;
+    step("enter the cgroup", enter(room, &sealing.groups))?;
     for operation in room.plan.steps() {
         let done = match operation {
             Step::Privileges => privileges::drop_all(),
-            Step::Landlock(rules) => guest::confine_to(room, rules),
+            Step::Landlock(_) => guest::confine(sealing.ruleset.as_ref()),
             _ => Ok(()),
         };
         done.map_err(|error| (set_up(operation), error))?;
     }
+    step("let the guest run", guest.run())?;
     let mut fds: Vec<BorrowedFd<'_>> = vec![guest.process.as_fd(), workdir.as_fd()];
     fds.extend(root.upper.as_ref().map(AsFd::as_fd));
     fds.extend(terminal.as_ref().map(|terminal| terminal.master.as_fd()));
@@ -124,7 +130,38 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
         terminal: terminal.is_some(),
     };
     send(room.report.as_fd(), &started, &fds);
-    step("let the guest run", guest.run())
+    Ok(())
+}
+
+/// What init and the guest's process both take on.
+struct Sealing {
+    groups: Vec<OwnedFd>,
+    ruleset: Option<OwnedFd>,
+}
+
+/// Every path is there: builds the rules for both and lets the guest's process seal itself meanwhile.
+fn let_seal(
+    room: &Room<'_>,
+    guest: &guest::Guest,
+    terminal: Option<&guest::Terminal>,
+) -> Result<Sealing, Failure> {
+    let mut ruleset = None;
+    for operation in room.plan.steps() {
+        if let Step::Landlock(rules) = operation {
+            let built = guest::ruleset(room, rules);
+            ruleset = Some(built.map_err(|error| (set_up(operation), error))?);
+        }
+    }
+    let groups = if room.enters_group {
+        step("hear of the cgroup", groups(room.report.as_fd()))?
+    } else {
+        Vec::new()
+    };
+    step(
+        "let the guest seal itself",
+        guest.seal(terminal, ruleset.as_ref(), &groups),
+    )?;
+    Ok(Sealing { groups, ruleset })
 }
 
 /// A step of the plan as what was being done; the plan itself says what will be there.
@@ -179,6 +216,19 @@ pub(crate) fn enter(room: &Room<'_>, groups: &[OwnedFd]) -> io::Result<()> {
     }
     if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup))) {
         process::unshare_cgroup()?;
+    }
+    Ok(())
+}
+
+/// Takes on the guest's user, where the warden had to map another than its own.
+pub(super) fn take_ids(room: &Room<'_>) -> io::Result<()> {
+    for operation in room.plan.steps() {
+        if let Step::Ids {
+            inside, own: true, ..
+        } = operation
+        {
+            privileges::become_id(*inside, *inside)?;
+        }
     }
     Ok(())
 }

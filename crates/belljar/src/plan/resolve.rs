@@ -239,10 +239,6 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
         });
     }
     steps.push(Step::Proc);
-    steps.push(Step::Mask {
-        paths: MASKED.iter().map(PathBuf::from).collect(),
-        read_only: vec!["/proc/sys".into()],
-    });
     steps.push(Step::Scratch {
         size: policy.limits.disk,
         inodes: policy.limits.inodes,
@@ -262,6 +258,11 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
         })
         .collect();
     steps.extend(late);
+    // Last: nothing of it is named by a rule, so the guest's process seals itself meanwhile.
+    steps.push(Step::Mask {
+        paths: MASKED.iter().map(PathBuf::from).collect(),
+        read_only: vec!["/proc/sys".into()],
+    });
 }
 
 /// What stands in /etc instead of the host's own.

@@ -178,7 +178,7 @@ impl<'a> Watch<'a> {
                 workdir,
                 upper: None,
             },
-            buffer: vec![0; BUFFER],
+            buffer: Vec::new(),
         })
     }
 
@@ -193,6 +193,9 @@ impl<'a> Watch<'a> {
             late();
         }
         for (source, events) in ready {
+            if matches!(source, Source::Stdout | Source::Stderr) {
+                self.make_buffer();
+            }
             match source {
                 Source::Init => return Ok(true),
                 Source::Report => self.report()?,
@@ -221,6 +224,13 @@ impl<'a> Watch<'a> {
             self.seen.kill = self.seen.kill.or(Some(Kill::Cpu));
         }
         Ok(self.seen.kill.is_some() || self.failed.is_some())
+    }
+
+    /// Not before there is something to read: until then init may be waiting for this processor.
+    fn make_buffer(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; BUFFER];
+        }
     }
 
     fn poll(&self) -> Result<Vec<(Source, PollFlags)>, Error> {
@@ -430,6 +440,7 @@ impl<'a> Watch<'a> {
     }
 
     fn hear(&mut self) {
+        self.make_buffer();
         let Some(control) = &self.jar.control else { return };
         // A whole small frame in one read; what comes after the frame is the decoder's to ignore.
         match rustix::io::read(control, &mut self.buffer[..]) {
@@ -492,6 +503,7 @@ impl<'a> Watch<'a> {
 
     /// Once the jar is to end: empty it, then take what it had already written.
     fn last_words(&mut self) {
+        self.make_buffer();
         if self.seen.kill == Some(Kill::Deadline) {
             self.ask_where();
         }

@@ -165,7 +165,11 @@ def become(order, fds):
     try:
         seeds["reseed"](generators)
         step = "rehearse"
-        worker["rehearse"](boot, parse, hidden, place, main)
+        # Not while a caller waits: the job itself will copy the same memory.
+        if order.get("rehearse", True):
+            worker["rehearse"](boot, parse, hidden, place, main)
+        else:
+            boot["attach"]()
         boot["send"](8)
         step = "take the job"
         return worker["worker"](boot, parse, hidden, place)

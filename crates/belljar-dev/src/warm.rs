@@ -82,7 +82,7 @@ pub struct Callers {
     times: Times,
     /// Calls each second.
     rate: f64,
-    /// Milliseconds of processor time for each call, of the caller, the cabinet and the jar.
+    /// Milliseconds that a processor was busy for each call, by the whole machine.
     cpu: f64,
 }
 

@@ -11,6 +11,7 @@ mod builder;
 mod check;
 mod keeper;
 mod message;
+mod networks;
 mod room;
 mod serve;
 mod template;
@@ -174,9 +175,9 @@ impl Cabinet {
         Ok(cabinet)
     }
 
-    /// Asks for one parked worker, which enters the given cgroups.
-    pub(crate) fn make(&self, number: u64, groups: &[BorrowedFd<'_>]) -> Result<(), Error> {
-        message::send(self.keeper.as_fd(), &ToKeeper::Make { number }, groups)
+    /// Asks for one parked worker, which enters the given cgroups. In a hurry it does not rehearse: somebody waits for it.
+    pub(crate) fn make(&self, number: u64, hurry: bool, groups: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        message::send(self.keeper.as_fd(), &ToKeeper::Make { number, hurry }, groups)
             .map_err(|error| Error::setup("ask for a worker", error))
     }
 

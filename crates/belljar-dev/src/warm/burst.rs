@@ -11,11 +11,10 @@ use crate::bench::Sample;
 
 /// So many callers, each with one call after the other: what a call takes, and calls each second.
 pub fn callers(sandbox: &Sandbox, count: usize, time: Duration) -> anyhow::Result<Callers> {
-    let cpu = processor_time();
     let pool = Pool::builder().ceiling(count.max(8)).build()?;
     super::warm(&pool, sandbox, count.min(8))?;
     let sample = Arc::new(Mutex::new(Sample::default()));
-    let start = Instant::now();
+    let (cpu, start) = (processor_time(), Instant::now());
     let threads: Vec<_> = (0..count)
         .map(|_| {
             let (pool, sandbox, sample) = (pool.clone(), sandbox.clone(), sample.clone());
@@ -36,35 +35,29 @@ pub fn callers(sandbox: &Sandbox, count: usize, time: Duration) -> anyhow::Resul
             .map_err(|_| anyhow::anyhow!("a caller panicked"))??;
     }
     let took = start.elapsed().as_secs_f64();
+    let cpu = processor_time() - cpu;
     let stats = pool.stats();
     ensure!(stats.cold == 0, "jobs ran cold: {:?}", stats.reasons);
     let sample = sample
         .lock()
         .map_err(|_| anyhow::anyhow!("a caller panicked"))?
         .clone();
-    // Processes of the cabinet count once they are waited for.
-    drop(pool);
     Ok(Callers {
         count,
         times: Times::from(&sample),
         rate: sample.len() as f64 / took,
-        cpu: (processor_time() - cpu) * 1e3 / sample.len() as f64,
+        cpu: cpu * 1e3 / sample.len() as f64,
     })
 }
 
-/// Seconds that this process and its children, once they are gone, have run.
+/// Seconds that all processors were busy, with whatever: the kernel's own threads clean up after a jar too.
 fn processor_time() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat
-        .rsplit_once(')')
-        .map_or("", |parts| parts.1)
-        .split_whitespace();
-    let ticks: u64 = fields
-        .skip(11)
-        .take(4)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
-    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let numbers = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    // Idle and waiting for disks are the fourth and the fifth.
+    let busy: u64 = numbers.iter().take(3).chain(numbers.iter().skip(5).take(2)).sum();
+    busy as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
 /// Parks workers, then runs jobs beside them that all wait for each other; how many there were of each.

@@ -44,7 +44,7 @@ impl Opening {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToKeeper {
     /// Make a worker. Descriptors of the cgroups that it enters come with it.
-    Make { number: u64 },
+    Make { number: u64, hurry: bool },
     /// Start a fresh template, and let the old one go when that is ready.
     Rotate,
 }
@@ -198,6 +198,7 @@ pub(super) struct Fork<'a> {
     pub rlimits: &'a [(String, u64, u64)],
     pub affinity: Option<Vec<usize>>,
     pub privileges: bool,
+    pub rehearse: bool,
 }
 
 /// Anything that a template says. It may be hostile: every field is optional, and none is believed.

@@ -59,6 +59,14 @@ fn has_cgroup_view(plan: &Plan) -> bool {
         .any(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup)))
 }
 
+/// Whether the jar has a network namespace that it is the first in; otherwise the keeper gives it an empty one.
+fn makes_network(plan: &Plan) -> bool {
+    !plan
+        .steps()
+        .iter()
+        .any(|step| matches!(step, Step::Seccomp { internet: false, .. }))
+}
+
 fn inside(plan: &Plan) -> Option<u32> {
     plan.steps().iter().find_map(|step| match step {
         Step::Ids { inside, .. } => Some(*inside),
@@ -157,7 +165,9 @@ fn build(plan: &Plan, gate: &OwnedFd, groups: Vec<OwnedFd>) -> Result<(), Failur
     if has_cgroup_view(plan) {
         step("make a view of the cgroups", process::unshare_cgroup())?;
     }
-    step("make a network namespace", process::unshare_network())?;
+    if makes_network(plan) {
+        step("make a network namespace", process::unshare_network())?;
+    }
     let mut script = None;
     for operation in plan.steps() {
         if let Some(errno) = plan.fault(operation.name()) {

@@ -27,7 +27,7 @@ fn next(cabinet: &Cabinet) -> Event {
 }
 
 fn parked(cabinet: &Cabinet, number: u64) -> Parked {
-    cabinet.make(number, &[]).unwrap();
+    cabinet.make(number, false, &[]).unwrap();
     loop {
         match next(cabinet) {
             Event::Ready { .. } => {}

@@ -340,9 +340,10 @@ fn make(
             return Ok(());
         }
     }
+    let hurry = shelf.waiters.len() >= shelf.making.len() + shelf.arriving;
     drop(state);
     let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
-    cabinet.make(number, &fds)
+    cabinet.make(number, hurry, &fds)
 }
 
 /// Removes the cgroups of workers that will not come.

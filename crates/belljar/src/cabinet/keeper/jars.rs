@@ -36,6 +36,9 @@ pub(super) struct Jar {
     report: Option<OwnedFd>,
     worker: Option<(i32, OwnedFd)>,
     groups: Vec<OwnedFd>,
+    /// Kept for another jar when this one is empty.
+    network: Option<OwnedFd>,
+    hurry: bool,
     timings: Timings,
     since: Instant,
     pub deadline: Option<Instant>,
@@ -86,17 +89,19 @@ fn errno(error: &io::Error) -> i32 {
 }
 
 impl Keeper<'_> {
-    pub(super) fn make(&mut self, number: u64, groups: Vec<OwnedFd>) {
+    pub(super) fn make(&mut self, number: u64, hurry: bool, groups: Vec<OwnedFd>) {
         if self.cold.is_some() {
             return self.refuse(number, "start a template", Errno::CHILD.raw_os_error());
         }
-        let made = room::start(self.room.plan, &groups).and_then(|jar| {
+        let plan = self.room.plan;
+        let made = self.networks.within(|| room::start(plan, &groups));
+        let made = made.and_then(|(jar, network)| {
             self.watch(&jar.gate, Source::Gate(number))?;
             self.watch(&jar.init, Source::InitEnd(number))?;
-            Ok(jar)
+            Ok((jar, network))
         });
         match made {
-            Ok(jar) => {
+            Ok((jar, network)) => {
                 let now = Instant::now();
                 let jar = Jar {
                     jar,
@@ -105,6 +110,8 @@ impl Keeper<'_> {
                     report: None,
                     worker: None,
                     groups,
+                    network,
+                    hurry,
                     timings: Timings::default(),
                     since: now,
                     deadline: Some(now + PATIENCE),
@@ -214,6 +221,7 @@ impl Keeper<'_> {
             rlimits: &rlimits,
             affinity,
             privileges: self.look.drops_privileges(),
+            rehearse: !jar.hurry,
         };
         let Some(template) = self.templates.get_mut(&current) else {
             return Err(Errno::CHILD.into());
@@ -460,11 +468,15 @@ impl Keeper<'_> {
         if !matches!(jar.state, State::Parked | State::Failed) {
             self.refuse(number, "build a jar", Errno::CHILD.raw_os_error());
         }
-        if let Some(jar) = self.jars.remove(&number)
-            && let Some((pid, _)) = jar.worker
-        {
+        let Some(jar) = self.jars.remove(&number) else {
+            return;
+        };
+        if let Some((pid, _)) = jar.worker {
             // Its template reaps it, or has done so and has not told yet.
             self.workers.remove(&pid);
+        }
+        if let Some(network) = jar.network {
+            self.networks.give_back(network);
         }
     }
 }

@@ -10,6 +10,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::jars::Jar;
 use crate::cabinet::message::{FromKeeper, ToKeeper, receive, send};
+use crate::cabinet::networks::Networks;
 use crate::cabinet::template::Template;
 use crate::cabinet::{Spec, check};
 use crate::jar::{Failure, Room, step};
@@ -83,6 +84,7 @@ pub(super) struct Keeper<'a> {
     /// What is known of the pids of this namespace that are not reaped yet.
     pub workers: HashMap<i32, u64>,
     pub look: check::Look,
+    pub networks: Networks,
 }
 
 impl<'a> Keeper<'a> {
@@ -101,6 +103,7 @@ impl<'a> Keeper<'a> {
             waiting: VecDeque::new(),
             workers: HashMap::new(),
             look: check::Look::new(room)?,
+            networks: Networks::new(room.plan)?,
         })
     }
 
@@ -157,7 +160,7 @@ impl<'a> Keeper<'a> {
     /// Whether the engine is still there.
     fn hear_engine(&mut self) -> bool {
         match receive::<ToKeeper>(self.engine.as_fd()) {
-            Ok(Some((ToKeeper::Make { number }, groups))) => self.make(number, groups),
+            Ok(Some((ToKeeper::Make { number, hurry }, groups))) => self.make(number, hurry, groups),
             Ok(Some((ToKeeper::Rotate, _))) => self.rotate(),
             Ok(None) | Err(_) => return false,
         }

@@ -76,7 +76,7 @@ fn bash_takes_its_completions() {
     let place = place();
     let script = place.run(&["completions", "bash"]).stdout;
     place.write("belljar.bash", &script);
-    let ask = "source ./belljar.bash; COMP_WORDS=(belljar run --tim); COMP_CWORD=2; _belljar belljar --tim run; echo ${COMPREPLY[@]}";
+    let ask = "source ./belljar.bash; COMP_WORDS=(belljar run --timeo); COMP_CWORD=2; _belljar belljar --timeo run; echo ${COMPREPLY[@]}";
     let mut bash = std::process::Command::new("bash");
     let answer = finish(bash.args(["--norc", "-c", ask]).current_dir(place.path()), "");
     assert_eq!(answer.stdout, "--timeout\n", "{}", answer.stderr);

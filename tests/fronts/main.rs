@@ -1,5 +1,6 @@
 //! What users see: the built command, started as they start it, as root and as a plain user.
 
+mod each;
 mod errors;
 mod examples;
 mod files;

@@ -14,14 +14,16 @@ use rustix::termios::{LocalModes, tcgetattr};
 use crate::harness::{Place, everyone};
 
 /// A terminal with a person at it.
-struct Terminal {
+pub struct Terminal {
     person: File,
     line: OwnedFd,
     seen: String,
+    /// Everything that was ever on the screen, as far as it was looked at.
+    pub whole: String,
 }
 
 impl Terminal {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&person).expect("a terminal of ours");
         unlockpt(&person).expect("an open terminal");
@@ -37,10 +39,11 @@ impl Terminal {
             person: File::from(person),
             line,
             seen: String::new(),
+            whole: String::new(),
         }
     }
 
-    fn start(&self, place: &Place, args: &[&str]) -> Child {
+    pub fn start(&self, place: &Place, args: &[&str]) -> Child {
         let end = || Stdio::from(self.line.try_clone().expect("a copy"));
         let mut command = place.command(args);
         command
@@ -51,12 +54,12 @@ impl Terminal {
         command.spawn().expect("belljar starts")
     }
 
-    fn type_in(&mut self, keys: &str) {
+    pub fn type_in(&mut self, keys: &str) {
         self.person.write_all(keys.as_bytes()).expect("keys");
     }
 
     /// Waits until this is on the screen, after all that was waited for before.
-    fn wait_for(&mut self, text: &str) {
+    pub fn wait_for(&mut self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             if let Some(place) = self.seen.find(text) {
@@ -76,19 +79,21 @@ impl Terminal {
             if poll(&mut polled, Some(&moment)).expect("a look") > 0 {
                 let mut bytes = [0; 4096];
                 let length = self.person.read(&mut bytes).expect("what is on the screen");
-                self.seen.push_str(&String::from_utf8_lossy(&bytes[..length]));
+                let text = String::from_utf8_lossy(&bytes[..length]);
+                self.seen.push_str(&text);
+                self.whole.push_str(&text);
             }
         }
     }
 
     /// Whether keys are echoed and lines are edited by the terminal itself, as a shell expects.
-    fn is_as_before(&self) -> bool {
+    pub fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.line).expect("its modes").local_modes;
         modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG)
     }
 }
 
-fn exit_code(mut child: Child) -> Option<i32> {
+pub fn exit_code(mut child: Child) -> Option<i32> {
     let deadline = Instant::now() + Duration::from_secs(20);
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait().expect("a look") {

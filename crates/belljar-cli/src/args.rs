@@ -2,6 +2,7 @@
 
 mod examples;
 mod flags;
+mod many;
 mod program;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use clap::{Args, Command, FromArgMatches};
 use clap_complete::Shell;
 
 pub use flags::{PolicyFlags, Printing};
+pub use many::Many;
 pub use program::{Exec, Plan, Run, ShellArgs, Source};
 
 /// What was typed, read.

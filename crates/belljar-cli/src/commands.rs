@@ -1,11 +1,14 @@
 //! One file a command.
 
 pub mod doctor;
+pub mod each;
 pub mod exec;
 pub mod generate;
 pub mod plan;
 pub mod run;
 pub mod shell;
+
+use std::path::PathBuf;
 
 use belljar::job::Collect;
 use belljar::policy::{Network, WorkdirMode};
@@ -32,10 +35,7 @@ fn carry_out_in<T>(
 ) -> Result<i32, Failure> {
     let collect = job.collect.clone();
     if collect.is_some() && policy.workdir.is_some() {
-        return Err(Failure::with_hint(
-            "--collect takes what is left in a fresh /jar, and --workdir puts a folder in its place",
-            "leave one of the two out",
-        ));
+        return Err(no_fresh_jar());
     }
     if policy.network == Network::Host {
         printer.say(
@@ -58,8 +58,20 @@ fn carry_out_in<T>(
     Ok(exit::code(&outcome))
 }
 
-/// The folder that gets what a run leaves. Looked at before the run: afterwards it would be too late to name another.
+fn no_fresh_jar() -> Failure {
+    Failure::with_hint(
+        "--collect takes what is left in a fresh /jar, and --workdir puts a folder in its place",
+        "leave one of the two out",
+    )
+}
+
+/// What becomes of the files that a run leaves.
 fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<Collect>, Failure> {
+    Ok(folder(typed)?.map(Collect::Folder))
+}
+
+/// The folder that gets what a run leaves. Looked at before the run: afterwards it would be too late to name another.
+fn folder(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure> {
     let Some(typed) = typed else { return Ok(None) };
     let folder = absolute(typed).map_err(|cause| Failure::new(format!("--collect: {cause}")))?;
     let wrong = |problem: &str| {
@@ -72,6 +84,6 @@ fn collect(typed: Option<std::ffi::OsString>) -> Result<Option<Collect>, Failure
         Err(_) if !folder.parent().is_some_and(|parent| parent.is_dir()) => {
             wrong("the folder that it would be made in does not exist")
         }
-        _ => Ok(Some(Collect::Folder(folder))),
+        _ => Ok(Some(folder)),
     }
 }

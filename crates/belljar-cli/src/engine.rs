@@ -1,10 +1,13 @@
 //! The seam to the library: everything that the command asks of it, in one place.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
 use belljar::outcome::Outcome;
 use belljar::plan::Plan;
 use belljar::python::Interpreter;
 use belljar::warden::{self, Steering};
-use belljar::{Host, Job, Policy};
+use belljar::{Host, Job, Policy, Sandbox};
 use tracing::{debug, trace};
 
 use crate::failure::Failure;
@@ -38,6 +41,25 @@ pub fn run(plan: &Plan, job: Job) -> Result<Outcome, Failure> {
     let outcome = warden::run(plan, job, Steering::Signals)?;
     debug!(status = ?outcome.status, limit = ?outcome.limit, usage = ?outcome.usage, "ended");
     Ok(outcome)
+}
+
+/// Jars of a policy for a pool, whose wardens are this very program.
+pub fn sandbox(policy: &Policy, preload: &[String]) -> Result<Sandbox, Failure> {
+    let builder = Sandbox::builder().policy(policy.clone()).binary(own_binary());
+    Ok(builder.preload(preload).build()?)
+}
+
+/// This very program: the file may have been replaced by another version since.
+pub fn own_binary() -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    let same = |path: &Path| {
+        let (found, ours) = (path.metadata().ok()?, running.metadata().ok()?);
+        Some((found.dev(), found.ino()) == (ours.dev(), ours.ino()))
+    };
+    match std::env::current_exe() {
+        Ok(path) if same(&path) == Some(true) => path,
+        _ => running.to_path_buf(),
+    }
 }
 
 /// Serves as the warden of a library; the exit code.

@@ -1,6 +1,7 @@
 //! The belljar command: reads what was typed, makes a policy and a job of it, and prints what happened.
 //!
-//! This process becomes the warden of a one-shot run, so it never starts a thread; only `agent` does, which never forks a guest.
+//! This process becomes the warden of a one-shot run, so it never starts a thread. Only `agent` and `run --each` do: they are
+//! engines, which never fork a guest; their wardens are this same binary, started by exec.
 
 mod agent;
 mod args;

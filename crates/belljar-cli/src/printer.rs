@@ -2,7 +2,11 @@
 //! move the cursor, set a title or forge a line of ours.
 
 mod escape;
+mod progress;
+mod screen;
+mod sections;
 mod summary;
+mod table;
 
 use std::io::{IsTerminal, Write};
 
@@ -13,10 +17,13 @@ use belljar::policy::Limits;
 use serde::Serialize;
 
 use crate::args::Printing;
+use crate::commands::each::Report;
 use crate::failure::Failure;
 use crate::values::plain;
 
 pub use escape::escape;
+pub use progress::Progress;
+pub use sections::Sections;
 pub use summary::Kept;
 
 /// How help looks.
@@ -73,6 +80,15 @@ struct FailureView<'a> {
     hint: Option<&'a str>,
 }
 
+impl<'a> FailureView<'a> {
+    fn new(failure: &'a Failure) -> Self {
+        Self {
+            message: &failure.message,
+            hint: failure.hint.as_deref(),
+        }
+    }
+}
+
 impl Printer {
     /// A printer for what was asked on the command line.
     pub fn new(printing: Printing) -> Self {
@@ -102,12 +118,8 @@ impl Printer {
     /// belljar's own failure: never silenced, and on stdout when JSON is asked for.
     pub fn failure(self, failure: &Failure) {
         if self.json {
-            let Failure { message, hint } = failure;
             self.json(&ErrorView {
-                error: FailureView {
-                    message,
-                    hint: hint.as_deref(),
-                },
+                error: FailureView::new(failure),
             });
         } else {
             line(Weight::Error, "belljar:", &failure.to_string());
@@ -130,6 +142,45 @@ impl Printer {
             line(weight, word, &text);
         }
         Ok(())
+    }
+
+    /// What many scripts ended with.
+    pub fn report(self, report: &Report, timings: bool) -> Result<(), Failure> {
+        if self.json {
+            return self.object(&table::EachView::new(report));
+        }
+        if !self.quiet {
+            self.table(report);
+        }
+        if timings {
+            for text in table::timings(&report.pool) {
+                line(Weight::Note, "timings:", &text);
+            }
+        }
+        Ok(())
+    }
+
+    fn table(self, report: &Report) {
+        let rows = table::rows(report);
+        let [name, ended] = table::widths(&rows);
+        let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(table::width(text)));
+        let mut text = String::from("\n");
+        for table::Row { weight, cells } in &rows {
+            let style = weight.map_or(Style::new(), Weight::style);
+            let [script, how, time, memory] = cells;
+            let gaps = (pad(script, name), pad(how, ended));
+            text.push_str(&format!(
+                "{script}{}  {style}{how}{style:#}{}  {time:>9}  {memory:>10}\n",
+                gaps.0, gaps.1
+            ));
+        }
+        // In one piece, so that lines of other processes do not fall between.
+        let _ = anstream::stderr().lock().write_all(text.as_bytes());
+        let (weight, text) = table::total(report);
+        self.say(weight, &text);
+        for (reason, count) in &report.pool.reasons {
+            self.say(Weight::Note, &format!("{count} ran cold: {reason}"));
+        }
     }
 
     /// One JSON object on stdout; a failure is told on stderr.

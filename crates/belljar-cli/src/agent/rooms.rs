@@ -2,14 +2,13 @@
 //! not.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use belljar::Sandbox;
 use belljar::agent::{Fault, Open};
 
 use super::answer::{fault, of_error};
+use crate::engine::own_binary;
 
 /// Sandboxes that can be open at once.
 const MOST: usize = 256;
@@ -46,19 +45,6 @@ fn sandbox(open: &Open) -> Result<Sandbox, Fault> {
     let policy = belljar::agent::policy(open).map_err(|error| of_error(error.into()))?;
     let builder = Sandbox::builder().policy(policy).binary(own_binary());
     builder.preload(&open.preload).build().map_err(of_error)
-}
-
-/// This very program: the file may have been replaced by another version since.
-fn own_binary() -> PathBuf {
-    let running = Path::new("/proc/self/exe");
-    let same = |path: &Path| {
-        let (found, ours) = (path.metadata().ok()?, running.metadata().ok()?);
-        Some((found.dev(), found.ino()) == (ours.dev(), ours.ino()))
-    };
-    match std::env::current_exe() {
-        Ok(path) if same(&path) == Some(true) => path,
-        _ => running.to_path_buf(),
-    }
 }
 
 /// All of them.

@@ -21,9 +21,12 @@ Examples:
   belljar run --venv .venv -m pytest               a module, from a virtualenv
   belljar run --collect out -c 'open(\"plot.txt\", \"w\").write(\"x\")'
   belljar run --workdir . --draft fix.py           list what it would change; --apply keeps it
+  belljar run --each *.py                          many scripts at once, and a table
+  belljar run --each --jobs 4 --preload csv script.py fix.py -- --fast
 
 Exit code: the program's own; 124 timed out; 137 out of memory; 128+N died by signal N;
-130 cancelled; 125 belljar could not run it.";
+130 cancelled; 125 belljar could not run it. With --each: 0 when every script ended well,
+1 when one did not, 125 when belljar could not run one, 130 cancelled.";
 
 pub const EXEC: &str = "\
 Examples:

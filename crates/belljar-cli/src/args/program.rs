@@ -5,15 +5,18 @@ use std::ffi::OsString;
 use clap::Args;
 
 use super::flags::{Collecting, PolicyFlags, Printing};
+use super::many::Many;
 
 // What `run` takes.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "belljar run [OPTIONS] SCRIPT [ARGS]...\n       belljar run [OPTIONS] -c CODE [ARGS]...\n       belljar run [OPTIONS] -m MODULE [ARGS]...\n       belljar run [OPTIONS] - [ARGS]..."
+    override_usage = "belljar run [OPTIONS] SCRIPT [ARGS]...\n       belljar run [OPTIONS] -c CODE [ARGS]...\n       belljar run [OPTIONS] -m MODULE [ARGS]...\n       belljar run [OPTIONS] - [ARGS]...\n       belljar run [OPTIONS] --each SCRIPT... [-- ARGS...]"
 )]
 pub struct Run {
     #[command(flatten)]
     pub python: Python,
+    #[command(flatten)]
+    pub many: Many,
     #[command(flatten)]
     pub policy: PolicyFlags,
     #[command(flatten)]
@@ -28,6 +31,8 @@ pub struct Run {
 pub struct Plan {
     #[command(flatten)]
     pub python: Python,
+    #[command(flatten)]
+    pub many: Many,
     #[command(flatten)]
     pub policy: PolicyFlags,
     #[command(flatten)]
@@ -95,6 +100,25 @@ pub enum Source {
 }
 
 impl Python {
+    /// The scripts of `--each`, and the arguments of every one; an error names what is no script.
+    pub fn split_each(self) -> Result<(Vec<OsString>, Vec<OsString>), &'static str> {
+        if self.code.is_some() {
+            return Err("-c CODE");
+        }
+        if self.module.is_some() {
+            return Err("-m MODULE");
+        }
+        let mut scripts = self.script;
+        let args = match scripts.iter().position(|word| word == "--") {
+            Some(place) => scripts.split_off(place).split_off(1),
+            None => Vec::new(),
+        };
+        if scripts.iter().any(|word| word == "-") {
+            return Err("- (code from stdin)");
+        }
+        Ok((scripts, args))
+    }
+
     /// The program and its arguments; `None` when none was named.
     pub fn split(self) -> Option<(Source, Vec<OsString>)> {
         // `-cCODE` in one word leaves its arguments to the positional.

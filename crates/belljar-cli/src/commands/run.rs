@@ -11,6 +11,15 @@ use crate::{program, settings, streams};
 
 /// Runs Python in a jar; the exit code.
 pub fn run(args: Run, printer: Printer) -> Result<i32, Failure> {
+    if args.many.each {
+        return super::each::each(args, printer);
+    }
+    if let Some(flag) = args.many.stray() {
+        return Err(Failure::with_hint(
+            format!("{flag} belongs to --each"),
+            "write `belljar run --each` and name scripts, or leave it out",
+        ));
+    }
     let Some((source, guest_args)) = args.python.split() else {
         return Err(Failure::with_hint(
             "nothing to run",

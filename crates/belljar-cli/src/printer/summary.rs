@@ -69,7 +69,7 @@ fn ending(outcome: &Outcome, limits: &Limits) -> Option<String> {
         Status::Cancelled => "cancelled".to_owned(),
         Status::Signalled if outcome.limit == Some(Limit::Cpu) => survived(Limit::Cpu, limits)?,
         Status::Signalled => match outcome.signal {
-            Some(number) => format!("killed by signal {number}{}", name(number)),
+            Some(number) => format!("killed by signal {number}{}", signal_name(number)),
             None => "killed by a signal".to_owned(),
         },
     })
@@ -167,7 +167,7 @@ fn named(what: &str, names: &BTreeMap<String, String>, lines: &mut Vec<Line>) {
 }
 
 /// The usual name of a signal, in brackets.
-fn name(number: i32) -> String {
+pub fn signal_name(number: i32) -> String {
     use rustix::process::Signal;
     let names = [
         (Signal::HUP, "SIGHUP"),

@@ -17,8 +17,9 @@ use crate::sandbox::Sandbox;
 const FIT: Duration = Duration::from_secs(10);
 /// Failures in a row after which jobs run cold for a while.
 const FAILURES: u32 = 3;
-/// How long.
-const REST: Duration = Duration::from_secs(30);
+/// How long, for the first time and at most; each time twice as long as the last.
+const REST: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// Everything of one sandbox.
 pub(super) struct Shelf {
@@ -54,7 +55,9 @@ pub(super) struct Shelf {
     /// Workers that someone asked to have parked, job or not; until the shelf is idle.
     pub wanted: usize,
     failures: u32,
-    cold: Option<(String, Option<Instant>)>,
+    /// Why jobs run cold, and until when.
+    cold: Option<(String, Instant)>,
+    rest: Duration,
 }
 
 /// A cabinet, and the thread that hears from it.
@@ -95,6 +98,7 @@ impl Shelf {
             wanted: 0,
             failures: 0,
             cold: None,
+            rest: REST,
         }
     }
 
@@ -154,30 +158,33 @@ impl Shelf {
 
     /// Why jobs run cold now, if they do.
     pub(super) fn cold(&mut self, now: Instant) -> Option<String> {
-        let over = |until: &Option<Instant>| until.is_some_and(|until| now >= until);
-        if self.cold.as_ref().is_some_and(|(_, until)| over(until)) {
+        if self.cold.as_ref().is_some_and(|(_, until)| now >= *until) {
             self.cold = None;
             self.failures = 0;
         }
         self.cold.as_ref().map(|(reason, _)| reason.clone())
     }
 
-    /// No worker can ever be made.
+    /// No worker can be made. It is tried again later: a template may have died of something that is over.
     pub(super) fn goes_cold(&mut self, reason: String) {
-        self.cold = Some((reason, None));
+        if self.cold.is_none() {
+            self.cold = Some((reason, Instant::now() + self.rest));
+            self.rest = (self.rest * 2).min(LONGEST);
+        }
     }
 
     /// A worker could not be made. After some of these in a row jobs run cold for a while.
     pub(super) fn failed(&mut self, reason: String) {
         self.failures += 1;
         if self.failures >= FAILURES {
-            self.cold = Some((reason, Some(Instant::now() + REST)));
+            self.goes_cold(reason);
         }
     }
 
     /// A worker was made.
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;
+        self.rest = REST;
     }
 
     /// Bytes that it takes now, its template counted as eight workers.

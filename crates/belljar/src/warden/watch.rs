@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::OomEvent;
-use belljar_linux::process;
+use belljar_linux::{pidfd, process};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SendFlags;
 use rustix::process::Signal;
@@ -25,6 +25,11 @@ use crate::wire::{Decoder, Frame, Kind};
 const CPU_LOOK: Duration = Duration::from_millis(20);
 /// A job that takes longer than this is no short call.
 const LATE: Duration = Duration::from_millis(2);
+/// How long a keeper may take to tell how a worker ended, before the kernel is asked, and before nobody is.
+const GONE_TOLD: Duration = Duration::from_millis(20);
+const GONE_LOST: Duration = Duration::from_secs(1);
+/// How often the kernel is asked: it knows when the worker has been reaped.
+const GONE_LOOK: Duration = Duration::from_millis(2);
 /// How long a guest whose time is up may take to say where it is.
 const ANSWER: Duration = Duration::from_millis(20);
 /// Most bytes taken from a stream at once, so that a flood on one cannot keep the others waiting.
@@ -65,6 +70,7 @@ pub(crate) struct Watched {
 enum Source {
     Init,
     Report,
+    Worker,
     Control,
     Stdin,
     Stdout,
@@ -89,6 +95,8 @@ struct Watch<'a> {
     failed: Option<Error>,
     /// The worker is gone and has left a part of its job in its socket.
     unread: bool,
+    /// Since when the worker has ended, which its template sees and its keeper tells.
+    gone: Option<Instant>,
     seen: Watched,
     buffer: Vec<u8>,
 }
@@ -164,6 +172,7 @@ impl<'a> Watch<'a> {
             guest: None,
             failed: None,
             unread: false,
+            gone: None,
             seen: Watched {
                 status: None,
                 max_rss: 0,
@@ -199,6 +208,7 @@ impl<'a> Watch<'a> {
             match source {
                 Source::Init => return Ok(true),
                 Source::Report => self.report()?,
+                Source::Worker => self.gone = Some(Instant::now()),
                 Source::Control => self.control(events),
                 Source::Stdin => self.streams.input.advance(),
                 Source::Stdout => self.streams.stdout.advance(&mut self.buffer),
@@ -213,6 +223,7 @@ impl<'a> Watch<'a> {
                 Source::Master => self.relay(PollFlags::empty(), events),
             }
         }
+        self.ask_kernel();
         // Nothing that comes after counts: a worker's first process is not its jar's, and the value of a call its end.
         if self.jar.warm.is_some() && self.seen.status.is_some() || self.has_value() || self.unread {
             return Ok(true);
@@ -237,6 +248,9 @@ impl<'a> Watch<'a> {
         let mut wanted: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(10);
         wanted.push((Source::Init, self.jar.init.as_fd(), PollFlags::IN));
         wanted.push((Source::Report, self.jar.report.as_fd(), PollFlags::IN));
+        if let Some(warm) = self.jar.warm.as_ref().filter(|_| self.gone.is_none()) {
+            wanted.push((Source::Worker, warm.worker.as_fd(), PollFlags::IN));
+        }
         let mut control = PollFlags::empty();
         control.set(PollFlags::IN, self.decoder.wants() > 0);
         control.set(PollFlags::OUT, self.unsent());
@@ -311,7 +325,11 @@ impl<'a> Watch<'a> {
             .as_ref()
             .filter(|warm| warm.late.is_some())
             .map(|_| LATE.saturating_sub(self.jar.since.elapsed()));
-        let least = [until, look, late].into_iter().flatten().min();
+        let gone = self
+            .gone
+            .filter(|_| self.seen.status.is_none())
+            .map(|_| GONE_LOOK);
+        let least = [until, look, late, gone].into_iter().flatten().min();
         // Rounded up, so that the deadline has passed when the wait is over.
         least.map(|least| Timespec {
             tv_sec: least.as_secs() as i64,
@@ -324,6 +342,26 @@ impl<'a> Watch<'a> {
         let used = || counted().unwrap_or_else(|| cpu::tree(&self.jar.roots()));
         self.cpu_limit
             .is_some_and(|limit| used().saturating_sub(self.jar.cpu_before()) >= limit)
+    }
+
+    /// A template that dies between reaping a worker and telling of it leaves it to the kernel to tell.
+    fn ask_kernel(&mut self) {
+        let (Some(gone), Some(warm), None) = (self.gone, &self.jar.warm, self.seen.status) else {
+            return;
+        };
+        if gone.elapsed() < GONE_TOLD {
+            return;
+        }
+        match pidfd::exit_info(warm.worker.as_fd()) {
+            Ok(Some(info)) => self.seen.status = Some(info.status),
+            _ if gone.elapsed() > GONE_LOST => {
+                self.failed = Some(Error::Lost {
+                    process: "worker",
+                    how: "nobody can tell how".into(),
+                });
+            }
+            _ => {}
+        }
     }
 
     /// Whether a call has given its value, which ends it.

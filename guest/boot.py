@@ -145,4 +145,8 @@ if __name__ == "__main__":
     attach()
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    kind, origin, *args = sys.argv[1:]
+    main(kind, origin, args)
+    if kind == "call":
+        # It is over with its value: what the interpreter would still tidy up goes with the jar.
+        posix._exit(0)

@@ -209,4 +209,8 @@ try:
 except BaseException as error:
     tell({"unable": f"{type(error).__name__}: {error}"[:400]})
     _exit(1)
-boot["main"](*become(*serve()))
+kind, origin, args = become(*serve())
+boot["main"](kind, origin, args)
+if kind == "call":
+    # As in boot: a call is over with its value.
+    _exit(0)

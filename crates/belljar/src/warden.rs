@@ -37,12 +37,24 @@ pub fn run(plan: &Plan, job: Job, steering: Steering) -> Result<Outcome, Error> 
     let (outcome, wants_compiling) = run_once(plan, job, &steer)?;
     if wants_compiling && outcome.success() {
         // Once for each interpreter, after the job: the next start is a millisecond faster.
-        match run_once(plan, runtime::compile_job(plan), &steer) {
-            Ok((compiled, _)) if compiled.success() => runtime::keep(plan, &compiled.stdout.head),
-            failed => tracing::debug!(?failed, "the guest runtime is not compiled"),
-        }
+        compile(plan, &steer);
     }
     Ok(outcome)
+}
+
+/// Has the guest runtime compiled and kept, if its source is all there is. Templates start from it again and again.
+pub(crate) fn compile_runtime(plan: &Plan, steering: Steering) -> Result<(), Error> {
+    if runtime::Runtime::of(plan).wants_compiling() {
+        compile(plan, &steer::Steer::new(steering)?);
+    }
+    Ok(())
+}
+
+fn compile(plan: &Plan, steer: &steer::Steer) {
+    match run_once(plan, runtime::compile_job(plan), steer) {
+        Ok((compiled, _)) if compiled.success() => runtime::keep(plan, &compiled.stdout.head),
+        failed => tracing::debug!(?failed, "the guest runtime is not compiled"),
+    }
 }
 
 fn run_once(plan: &Plan, job: Job, steer: &steer::Steer) -> Result<(Outcome, bool), Error> {

@@ -173,12 +173,24 @@ pub(super) fn send(socket: BorrowedFd<'_>, said: &impl Serialize, fds: &[Borrowe
 pub(super) fn receive<Said: DeserializeOwned>(
     socket: BorrowedFd<'_>,
 ) -> io::Result<Option<(Said, Vec<OwnedFd>)>> {
-    let mut bytes = vec![0; MAX_MESSAGE];
-    let (length, fds) = descriptors::receive(socket, &mut bytes)?;
-    if length == 0 {
-        return Ok(None);
+    with_buffer(|bytes| {
+        let (length, fds) = descriptors::receive(socket, bytes)?;
+        if length == 0 {
+            return Ok(None);
+        }
+        Ok(Some((serde_json::from_slice(&bytes[..length])?, fds)))
+    })
+}
+
+/// Room for the largest message, used again and again: fresh memory would be 32 page faults for each of them.
+pub(super) fn with_buffer<T>(take: impl FnOnce(&mut [u8]) -> T) -> T {
+    thread_local! {
+        static BUFFER: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
     }
-    Ok(Some((serde_json::from_slice(&bytes[..length])?, fds)))
+    BUFFER.with_borrow_mut(|buffer| {
+        buffer.resize(MAX_MESSAGE, 0);
+        take(buffer)
+    })
 }
 
 /// What a template is told first.

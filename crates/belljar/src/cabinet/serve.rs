@@ -16,7 +16,7 @@ use crate::jar::{Room, open_sources};
 use crate::job::{Job, Program};
 use crate::plan::Step;
 use crate::runtime::Runtime;
-use crate::warden::{cabinet_namespaces, ids, sweep};
+use crate::warden::{Steering, cabinet_namespaces, compile_runtime, ids, sweep};
 
 /// Memory that a cabinet may have beside what a jar may: the template is an interpreter with imports of its own.
 const TEMPLATE_MEMORY: u64 = 256 << 20;
@@ -47,6 +47,13 @@ fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Resul
     let plan = &opening.plan;
     let engine_process = caller::peer(engine.as_fd());
     rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
+    belljar_linux::signals::keep_children();
+    let steering = engine.try_clone().and_then(|copy| {
+        copy.set_nonblocking(true)?;
+        Ok(Steering::Socket(copy.into()))
+    });
+    let steering = steering.map_err(|error| Error::setup("watch the engine", error))?;
+    compile_runtime(plan, steering)?;
     let ids = ids(plan)?;
     let sources = match ids {
         Some(map) if map.own => {

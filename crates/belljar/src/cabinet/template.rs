@@ -11,7 +11,7 @@ use belljar_linux::process::{self, Namespaces};
 use belljar_linux::{descriptors, privileges, seccomp, signals};
 use rustix::pipe::PipeFlags;
 
-use super::message::{MAX_MESSAGE, Preload, TemplateSaid, send};
+use super::message::{Preload, TemplateSaid, send, with_buffer};
 use crate::jar::{Room, filter, set_limits};
 use crate::plan::{RUNTIME, Rlimit, Step};
 
@@ -101,19 +101,20 @@ pub(super) fn start(room: &Room<'_>, preload: &[String]) -> io::Result<Template>
 impl Template {
     /// The next thing that it says; `None` when it is gone.
     pub(super) fn hear(&self) -> io::Result<Option<TemplateSaid>> {
-        let mut bytes = vec![0; MAX_MESSAGE];
-        // Descriptors that a hostile template sends are closed again right here.
-        let (length, _) = match descriptors::receive(self.socket.as_fd(), &mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Ok(Some(TemplateSaid::default()));
+        with_buffer(|bytes| {
+            // Descriptors that a hostile template sends are closed again right here.
+            let (length, _) = match descriptors::receive(self.socket.as_fd(), bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Some(TemplateSaid::default()));
+                }
+                received => received?,
+            };
+            if length == 0 {
+                return Ok(None);
             }
-            received => received?,
-        };
-        if length == 0 {
-            return Ok(None);
-        }
-        // What is no message of ours says nothing.
-        Ok(Some(serde_json::from_slice(&bytes[..length]).unwrap_or_default()))
+            // What is no message of ours says nothing.
+            Ok(Some(serde_json::from_slice(&bytes[..length]).unwrap_or_default()))
+        })
     }
 }
 

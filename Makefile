@@ -18,6 +18,7 @@ DEV := cargo run --quiet --package belljar-dev --
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 VENV := $(TARGET)/venv
 TOOLS := $(VENV)/belljar-tools
+BENCH_VENV := $(TARGET)/bench-venv
 # For `make fuzz`: seconds for each target.
 SECONDS ?= 60
 # For `make soak`.
@@ -101,8 +102,17 @@ fmt: $(TOOLS)  ## Format Rust and Python
 	$(VENV)/bin/ruff format --quiet
 
 .PHONY: bench
-bench: build  ## Measure beside the bare interpreter and other sandboxes; writes docs/bench.md
-	cargo run --quiet --release --package belljar-dev -- bench --belljar $(BELLJAR) --write docs
+bench: build $(BENCH_VENV)/complete  ## Measure beside the bare interpreter, other sandboxes and a process pool; writes docs/
+	cargo build --quiet --release --locked --package belljar-dev
+	$(TARGET)/release/belljar-dev bench --belljar $(BELLJAR) --write docs
+	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --venv $(abspath $(BENCH_VENV)) --write docs
+
+# The packages that a pool is measured with.
+$(BENCH_VENV)/complete: benches/packages.txt
+	$(PYTHON) -m venv --clear $(BENCH_VENV)
+	$(BENCH_VENV)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement benches/packages.txt
+	chmod -R a+rX $(BENCH_VENV)
+	touch $@
 
 .PHONY: soak
 soak: build  ## Two thousand runs in a row: nothing may be left, nothing may grow

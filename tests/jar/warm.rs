@@ -342,6 +342,23 @@ both! {
         all_warm(&pool);
     }
 
+    fn no_end_of_a_worker_is_lost_with_its_template(_who) {
+        let (pool, jar) = (pool_with(|builder| builder.rotate_jobs(1)), jar(|_| {}));
+        std::thread::scope(|scope| {
+            for caller in 0..4 {
+                let (pool, jar) = (&pool, &jar);
+                scope.spawn(move || {
+                    for number in 0..30 {
+                        let outcome = pool.run(jar, code("import os; os._exit(7)")).expect("an outcome");
+                        assert_eq!(outcome.exit_code, Some(7), "{caller} {number}: {}", told(&outcome));
+                    }
+                });
+            }
+        });
+        let stats = pool.stats();
+        assert!(stats.rotations >= 3 && stats.cold == 0, "{stats:?}");
+    }
+
     fn what_is_idle_is_given_up(_who) {
         let (pool, jar) = (pool_with(|builder| builder.idle(Duration::from_millis(400))), jar(|_| {}));
         assert_eq!(pool.call::<i64>(&jar, "lambda: 1", ()).expect("a value"), 1);

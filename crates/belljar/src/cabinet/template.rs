@@ -33,8 +33,10 @@ pub(super) struct Template {
     pub since: Instant,
     /// The end of what it printed, to say why it died.
     pub printed: Vec<u8>,
-    /// When it must be ready.
+    /// When it must be ready, or gone.
     pub deadline: Option<Instant>,
+    /// Whether it was told to end.
+    pub leaving: bool,
 }
 
 /// Starts a template and tells it what to import.
@@ -95,20 +97,16 @@ pub(super) fn start(room: &Room<'_>, preload: &[String]) -> io::Result<Template>
         since: Instant::now(),
         printed: Vec::new(),
         deadline: None,
+        leaving: false,
     })
 }
 
 impl Template {
-    /// The next thing that it says; `None` when it is gone.
+    /// The next thing that it says; `None` when it is gone, and an error when it says nothing now.
     pub(super) fn hear(&self) -> io::Result<Option<TemplateSaid>> {
         with_buffer(|bytes| {
             // Descriptors that a hostile template sends are closed again right here.
-            let (length, _) = match descriptors::receive(self.socket.as_fd(), bytes) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Some(TemplateSaid::default()));
-                }
-                received => received?,
-            };
+            let (length, _) = descriptors::receive(self.socket.as_fd(), bytes)?;
             if length == 0 {
                 return Ok(None);
             }

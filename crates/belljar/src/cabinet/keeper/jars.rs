@@ -459,6 +459,32 @@ impl Keeper<'_> {
         }
     }
 
+    /// Jars whose worker has ended and whose template has not said how.
+    pub(super) fn ended_workers(&self, template: u64) -> Vec<u64> {
+        let ended = |jar: &Jar| {
+            let worker = jar.worker.as_ref().filter(|_| jar.template == Some(template));
+            worker.is_some_and(|(_, process)| pidfd::is_ended(process.as_fd()).unwrap_or(false))
+        };
+        let jars = self.jars.iter().filter(|(_, jar)| ended(jar));
+        jars.map(|(number, _)| *number).collect()
+    }
+
+    /// A worker was reaped by a template that died before it could say how the worker ended.
+    pub(super) fn worker_lost(&mut self, number: u64) {
+        let Some((pid, _)) = self.jars.get(&number).and_then(|jar| jar.worker.as_ref()) else {
+            return;
+        };
+        let pid = *pid;
+        self.workers.remove(&pid);
+        // Where the kernel does not know either: like the template, by a kill.
+        let unknown = Ended {
+            status: rustix::process::Signal::KILL.as_raw(),
+            cpu_usec: 0,
+            max_rss: 0,
+        };
+        self.worker_reaped(number, unknown);
+    }
+
     /// The jar is empty.
     pub(super) fn init_ended(&mut self, number: u64) {
         let Some(jar) = self.jars.get(&number) else {

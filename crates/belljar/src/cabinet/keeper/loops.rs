@@ -147,7 +147,9 @@ impl<'a> Keeper<'a> {
     fn handle(&mut self, source: Source) {
         match source {
             Source::Engine => {}
-            Source::TemplateSocket(number) => self.hear_template(number),
+            Source::TemplateSocket(number) => {
+                self.hear_template(number);
+            }
             Source::TemplateOutput(number, which) => self.drain(number, which),
             Source::TemplateEnd(number) => self.template_ended(number),
             Source::Gate(number) => self.hear_init(number),
@@ -183,7 +185,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Takes every child that has ended: inits, templates, and workers whose template is gone.
-    fn reap(&mut self) {
+    pub(super) fn reap(&mut self) {
         while let Ok(Some((pid, ended))) = process::reap_any() {
             if let Some(number) = self.workers.remove(&pid) {
                 self.worker_reaped(number, ended);

@@ -12,6 +12,8 @@ use crate::cabinet::template;
 
 /// How long the imports of a template may take.
 const PRELOAD: Duration = Duration::from_secs(120);
+/// How long a template that was told to end may take.
+const LEAVING: Duration = Duration::from_secs(2);
 /// How much of what a template prints is kept, to say why it died.
 const KEPT_OUTPUT: usize = 2048;
 
@@ -63,17 +65,19 @@ impl Keeper<'_> {
         (!coming && template.forks > 0).then_some(due)
     }
 
-    pub(super) fn hear_template(&mut self, number: u64) {
+    /// Takes one message of a template's; whether there was one.
+    pub(super) fn hear_template(&mut self, number: u64) -> bool {
         let Some(template) = self.templates.get(&number) else {
-            return;
+            return false;
         };
         let said = match template.hear() {
             Ok(Some(said)) => said,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             // Its end comes by its pidfd; a template that only let go of its socket is of no use either.
             Ok(None) | Err(_) => {
                 self.unwatch(&template.socket);
                 let _ = template.process.kill();
-                return;
+                return false;
             }
         };
         if let Some(reason) = said.unable {
@@ -99,6 +103,7 @@ impl Keeper<'_> {
             };
             self.worker_reaped(jar, ended);
         }
+        true
     }
 
     fn template_ready(&mut self, number: u64, ready: TemplateReady) {
@@ -127,18 +132,23 @@ impl Keeper<'_> {
         self.retire();
     }
 
-    /// Old templates go as soon as no fork of theirs is on its way; their workers become ours.
+    /// Old templates go as soon as no fork of theirs is on its way; their workers become ours. One that is killed may
+    /// have reaped a worker and not told yet, so it is asked to go: it ends at the end of its socket.
     pub(super) fn retire(&mut self) {
         let old: Vec<u64> = self
             .templates
             .iter()
-            .filter(|(number, template)| template.ready && Some(**number) != self.current)
+            .filter(|(number, template)| {
+                template.ready && !template.leaving && Some(**number) != self.current
+            })
             .map(|(number, _)| *number)
             .filter(|number| !self.jars.values().any(|jar| jar.is_forking(*number)))
             .collect();
         for number in old {
-            if let Some(template) = self.templates.remove(&number) {
-                let _ = template.process.kill();
+            if let Some(template) = self.templates.get_mut(&number) {
+                template.leaving = true;
+                template.deadline = Some(Instant::now() + LEAVING);
+                let _ = rustix::net::shutdown(&template.socket, rustix::net::Shutdown::Write);
             }
         }
     }
@@ -180,6 +190,13 @@ impl Keeper<'_> {
     pub(super) fn template_ended(&mut self, number: u64) {
         for which in 0..2 {
             self.drain(number, which);
+        }
+        // Its last words, then its workers that have ended, then those of which it took the word with it.
+        while self.hear_template(number) {}
+        let ended = self.ended_workers(number);
+        self.reap();
+        for jar in ended {
+            self.worker_lost(jar);
         }
         let Some(template) = self.templates.remove(&number) else {
             return;
@@ -224,6 +241,15 @@ impl Keeper<'_> {
     }
 
     pub(super) fn template_late(&mut self, number: u64) {
+        if let Some(template) = self
+            .templates
+            .get_mut(&number)
+            .filter(|template| template.leaving)
+        {
+            template.deadline = None;
+            let _ = template.process.kill();
+            return;
+        }
         self.go_cold(
             number,
             format!("the imports took more than {} s", PRELOAD.as_secs()),

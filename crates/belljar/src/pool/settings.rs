@@ -118,6 +118,12 @@ impl PoolBuilder {
             .unwrap_or(u64::MAX);
         let fit = (most.saturating_sub(RESERVED) / DESCRIPTORS).max(1);
         let settings = &mut self.settings;
+        if settings.max_workers as u64 > fit {
+            tracing::warn!(
+                fit,
+                "the limit on open files lets the pool have fewer workers than it was told"
+            );
+        }
         settings.max_workers = settings
             .max_workers
             .clamp(1, usize::try_from(fit).unwrap_or(usize::MAX));

@@ -23,6 +23,7 @@ BENCH_VENV := $(TARGET)/bench-venv
 SECONDS ?= 60
 # For `make soak`.
 RUNS ?= 2000
+JOBS ?= 10000
 
 .PHONY: help
 help:  ## List the tasks
@@ -115,8 +116,9 @@ $(BENCH_VENV)/complete: benches/packages.txt
 	touch $@
 
 .PHONY: soak
-soak: build  ## Two thousand runs in a row: nothing may be left, nothing may grow
-	cargo run --quiet --release --package belljar-dev -- soak --belljar $(BELLJAR) --runs $(RUNS)
+soak: build  ## Two thousand runs and ten thousand warm jobs in a row: nothing may be left, nothing may grow
+	cargo build --quiet --release --locked --package belljar-dev
+	$(TARGET)/release/belljar-dev soak --belljar $(BELLJAR) --runs $(RUNS) --warm $(JOBS)
 
 # Coverage comes from the compiler's own pass, so that any compiler will do; `cargo +nightly fuzz run TARGET` works as well.
 FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -1,5 +1,7 @@
 //! Many runs in a row, and a look at everything that one of them could have left behind.
 
+mod warm;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,9 @@ pub struct Args {
     /// How many runs
     #[arg(long, default_value_t = 2000)]
     runs: usize,
+    /// How many jobs through one pool
+    #[arg(long, default_value_t = 10_000)]
+    warm: usize,
 }
 
 /// The last runs may take this much longer than the first before it counts as growth; a busy machine drifts too.
@@ -59,7 +64,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    let after = Traces::look();
     let count = (args.runs / 10).max(1);
     let (first, last) = times.ends(count);
     println!(
@@ -69,15 +73,20 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         first.median(),
         last.median()
     );
+    ensure!(
+        args.runs < 100 || last.median() <= first.median() * GROWTH,
+        "the last runs took more than {GROWTH} times as long as the first"
+    );
+    if args.warm > 0 {
+        pids.insert(std::process::id());
+        warm::run(&belljar, args.warm)?;
+    }
+    let after = Traces::look();
     let left = after.beyond(&before, &pids);
     if !left.is_empty() {
         bail!("left behind: {}", left.join(", "));
     }
     println!("left behind: no process, mount, cgroup or file");
-    ensure!(
-        args.runs < 100 || last.median() <= first.median() * GROWTH,
-        "the last runs took more than {GROWTH} times as long as the first"
-    );
     Ok(())
 }
 

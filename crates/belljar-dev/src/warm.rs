@@ -3,6 +3,7 @@
 mod baseline;
 mod burst;
 mod memory;
+mod neighbours;
 mod page;
 
 use std::path::{Path, PathBuf};
@@ -105,6 +106,8 @@ pub struct Figures {
     memory_packages: Option<u64>,
     /// Callers at once, and what each call took.
     callers: Vec<Callers>,
+    /// The victim of each neighbour.
+    neighbours: Vec<(String, Times)>,
     /// Workers that were parked and jobs that ran at once.
     parked: usize,
     running: usize,
@@ -222,6 +225,11 @@ fn measure(args: &Args) -> anyhow::Result<Figures> {
         eprintln!("{count} callers done");
     }
     let workers = callers.iter().map(|callers| callers.rate).fold(0.0, f64::max);
+    let neighbours = neighbours::measure(&plain, Duration::from_secs(2 * args.seconds))?
+        .into_iter()
+        .map(|(name, sample)| (name, Times::from(&sample)))
+        .collect();
+    eprintln!("neighbours done");
     let (parked, running) = burst::crowd(&plain, args.parked, args.running)?;
     Ok(Figures {
         user: String::new(),
@@ -234,6 +242,7 @@ fn measure(args: &Args) -> anyhow::Result<Figures> {
         memory,
         memory_packages,
         callers,
+        neighbours,
         parked,
         running,
         steps,

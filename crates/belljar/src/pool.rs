@@ -224,6 +224,11 @@ impl Task {
         self.cancel.interrupt();
     }
 
+    /// Whether its outcome is there.
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Waits for the outcome.
     pub fn wait(mut self) -> Result<Outcome, Error> {
         self.join().unwrap_or_else(|| {

@@ -1,4 +1,5 @@
 """A client of `belljar agent` in as little code as it takes (docs/agent.md). The tests put a body below it."""
+# ruff: noqa: F401 - what the bodies need
 
 import array
 import json

@@ -56,7 +56,13 @@ fn write_maps_at(process: &str, map: IdMap) -> io::Result<()> {
 
 /// A user namespace in which `map` holds, as a descriptor; it has no process. For mounts that show files under other ids.
 pub fn for_idmap(map: IdMap) -> io::Result<OwnedFd> {
+    let parent = rustix::process::getpid();
     let holder = process::start(Namespaces::USER, || {
+        // It has a copy of every descriptor of ours: left behind, it would keep our callers waiting for an end.
+        let bound = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+        if bound.is_err() || rustix::process::getppid() != Some(parent) {
+            return 1;
+        }
         loop {
             let _ = rustix::thread::nanosleep(&rustix::thread::Timespec {
                 tv_sec: 3600,

@@ -21,6 +21,7 @@ const WORKER_PID: i32 = 2;
 /// What a plan wants every process of a cabinet to look like.
 pub(super) struct Look {
     proc: Proc,
+    /// Of a template; a worker has its own on top.
     filters: u32,
     privileges: bool,
 }
@@ -41,8 +42,7 @@ impl Look {
     pub(super) fn new(room: &Room<'_>) -> io::Result<Self> {
         Ok(Self {
             proc: Proc::open("/proc")?,
-            // A worker keeps the template's filter below its own.
-            filters: 1 + u32::from(!filter(room).is_empty()),
+            filters: u32::from(!filter(room).is_empty()),
             privileges: room.has(|step| matches!(step, Step::Privileges)),
         })
     }
@@ -81,7 +81,8 @@ impl Look {
     }
 
     /// Whether workers may be forked from this template; if not, why.
-    pub(super) fn template(&self, pid: i32) -> Result<(), String> {
+    /// `known` are those whom the keeper has started itself.
+    pub(super) fn template(&self, pid: i32, known: &[i32]) -> Result<(), String> {
         let entry = self.entry(pid)?;
         let status = status(&entry)?;
         if status.threads != 1 {
@@ -101,18 +102,36 @@ impl Look {
         if numbers != TEMPLATE_DESCRIPTORS {
             return Err(format!("the template has descriptors {numbers:?} open"));
         }
-        let children = self.proc.children(pid).map_err(|error| unseen(pid, &error))?;
-        if !children.is_empty() {
+        let mut strangers = self.proc.children(pid).map_err(|error| unseen(pid, &error))?;
+        // Those that have lost their parent are the keeper's children now. Whoever is in a jar ends with it.
+        let orphans = self.proc.children(1).map_err(|error| unseen(1, &error))?;
+        strangers.extend(
+            orphans
+                .into_iter()
+                .filter(|orphan| !known.contains(orphan) && !self.is_in_jar(*orphan)),
+        );
+        if !strangers.is_empty() {
             return Err(format!(
                 "the template has {} processes of its own",
-                children.len()
+                strangers.len()
             ));
         }
         let wanted = [TEMPLATE_CAPABILITIES; 5];
-        if status.caps != wanted || !status.no_new_privs || status.filters != 1 {
+        if status.caps != wanted || !status.no_new_privs || status.filters != self.filters {
             return Err("the template does not have the privileges that it was started with".into());
         }
         Ok(())
+    }
+
+    /// Whether there is such a process, be it one that nobody has reaped.
+    pub(super) fn is_there(&self, pid: i32) -> bool {
+        self.proc.entry(pid).is_ok()
+    }
+
+    /// Whether it ends with its jar; what has ended meanwhile has.
+    fn is_in_jar(&self, pid: i32) -> bool {
+        let status = self.entry(pid).and_then(|entry| status(&entry));
+        status.is_ok_and(|status| status.ns_pids.len() > 1) || !self.is_there(pid)
     }
 
     /// Whether a worker is sealed; if not, why.
@@ -122,7 +141,7 @@ impl Look {
         if self.privileges && status.caps != [0; 5] {
             return Err("it has capabilities".into());
         }
-        if !status.no_new_privs || status.filters != self.filters || status.threads != 1 {
+        if !status.no_new_privs || status.filters != 2 * self.filters || status.threads != 1 {
             return Err(format!(
                 "no_new_privs {}, {} filters, {} threads",
                 status.no_new_privs, status.filters, status.threads

@@ -132,10 +132,18 @@ impl Core {
         }
         self.wake.notify_one();
         let grant = waiter.wait();
-        let mut state = lock(&self.state);
-        state.queued -= 1;
+        if !matches!(grant, Grant::Worker(_)) {
+            lock(&self.state).queued -= 1;
+        }
         Ok(match grant {
-            Grant::Worker(worker) => Taken::Worker(*worker, self.slot(&mut state, digest)),
+            // Counted by whoever gave it, so that nobody makes another one in its place meanwhile.
+            Grant::Worker(worker) => Taken::Worker(
+                *worker,
+                Slot {
+                    core: self.clone(),
+                    digest,
+                },
+            ),
             Grant::Cold(reason) => Taken::Cold(reason),
             Grant::Cancelled => Taken::Cancelled,
         })
@@ -171,7 +179,13 @@ impl Core {
         let mut grant = Grant::Worker(Box::new(worker));
         while let Some(waiter) = shelf.waiters.pop_front() {
             match waiter.give(grant) {
-                Ok(()) => return None,
+                Ok(()) => {
+                    state.queued -= 1;
+                    state.busy += 1;
+                    state.counted.jobs += 1;
+                    shelf.busy += 1;
+                    return None;
+                }
                 Err(back) => grant = back,
             }
         }

@@ -25,9 +25,10 @@ use crate::wire::{Decoder, Frame, Kind};
 const CPU_LOOK: Duration = Duration::from_millis(20);
 /// A job that takes longer than this is no short call.
 const LATE: Duration = Duration::from_millis(2);
-/// How long a keeper may take to tell how a worker ended, before the kernel is asked, and before nobody is.
+/// How long a keeper may take to tell how a worker ended, before the kernel is asked, and before nobody is: longer than the
+/// keeper waits for a template to reap, and for the worker to be its own after that.
 const GONE_TOLD: Duration = Duration::from_millis(20);
-const GONE_LOST: Duration = Duration::from_secs(1);
+const GONE_LOST: Duration = Duration::from_secs(3);
 /// How often the kernel is asked: it knows when the worker has been reaped.
 const GONE_LOOK: Duration = Duration::from_millis(2);
 /// How long a guest whose time is up may take to say where it is.

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
 use super::loops::{Keeper, Source};
-use crate::cabinet::check::Expected;
+use crate::cabinet::check::{Expected, Look};
 use crate::cabinet::message::{Fork, FromKeeper, Timings, send};
 use crate::cabinet::room::{self, Keys};
 use crate::cabinet::template;
@@ -72,6 +72,14 @@ impl Jar {
     /// Whether a fork by this template is on its way.
     pub(super) fn is_forking(&self, template: u64) -> bool {
         self.template == Some(template) && self.worker.is_none() && matches!(self.state, State::Forking(_))
+    }
+
+    /// Whether its worker has ended and is nobody's any more; a template may say so of one that runs.
+    pub(super) fn is_reaped(&self, look: &Look) -> bool {
+        self.worker.as_ref().is_some_and(|(pid, process)| {
+            pidfd::exit_info(process.as_fd()).is_ok_and(|info| info.is_some())
+                || pidfd::is_ended(process.as_fd()).unwrap_or(false) && !look.is_there(*pid)
+        })
     }
 
     /// The microseconds since the last step.

@@ -93,7 +93,7 @@ impl Keeper<'_> {
             && self
                 .jars
                 .get(&jar)
-                .is_some_and(|jar| jar.template == Some(number))
+                .is_some_and(|jar| jar.template == Some(number) && jar.is_reaped(&self.look))
         {
             self.workers.remove(&pid);
             let ended = Ended {
@@ -107,11 +107,15 @@ impl Keeper<'_> {
     }
 
     fn template_ready(&mut self, number: u64, ready: TemplateReady) {
+        // Whoever has ended is not there any more.
+        self.reap();
+        let templates = self.templates.values();
+        let known: Vec<i32> = templates.map(|template| template.process.pid() as i32).collect();
         let Some(template) = self.templates.get_mut(&number).filter(|template| !template.ready) else {
             return;
         };
         let pid = template.process.pid() as i32;
-        if let Err(reason) = self.look.template(pid) {
+        if let Err(reason) = self.look.template(pid, &known) {
             let culprits = culprits(&ready);
             return self.go_cold(number, format!("{reason}{culprits}"));
         }

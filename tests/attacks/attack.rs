@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::skips::Skips;
+use crate::stage::{Start, Who};
+
 /// One file.
 #[derive(Debug, Clone)]
 pub struct Attack {
@@ -23,14 +26,16 @@ pub struct Attack {
     pub expect: Vec<Expect>,
     /// How the run ends: in a whole jar, and in the control.
     pub outcome: (String, String),
+    /// What the reason for running cold says, where a template must not be used: in a whole jar, and in the control.
+    pub cold: (Option<String>, Option<String>),
 }
 
 /// What one probe observes.
 #[derive(Debug, Clone)]
 pub struct Expect {
     pub probe: String,
-    /// `root`, `user` or both.
-    pub who: Option<String>,
+    /// `root` or `user`, `cold` or `warm`; whatever is not named is all.
+    pub only: Vec<String>,
     pub sealed: String,
     /// `None` for what holds with and without, because it is no protection but a thing that must work.
     pub control: Option<String>,
@@ -81,6 +86,7 @@ fn read(path: &Path) -> Result<Attack, String> {
         without: Vec::new(),
         expect: Vec::new(),
         outcome: ("returned".into(), "returned".into()),
+        cold: (None, None),
         source: source.clone(),
     };
     for line in source.lines().map_while(|line| line.strip_prefix("# ")) {
@@ -106,7 +112,14 @@ fn read(path: &Path) -> Result<Attack, String> {
                 let (sealed, control) = value.split_once(" -> ").unwrap_or((value, value));
                 attack.outcome = (sealed.trim().into(), control.trim().into());
             }
-            "expect" | "expect root" | "expect user" => attack.expect.push(expectation(key, value)?),
+            "cold" => {
+                let (sealed, control) = value.split_once(" -> ").unwrap_or((value, value));
+                let reason = |text: &str| (text.trim() != "no").then(|| text.trim().to_owned());
+                attack.cold = (reason(sealed), reason(control));
+            }
+            _ if key == "expect" || key.starts_with("expect ") => {
+                attack.expect.push(expectation(key, value)?)
+            }
             _ => return Err(format!("unknown key `{key}`")),
         }
     }
@@ -114,14 +127,19 @@ fn read(path: &Path) -> Result<Attack, String> {
         (attack.claim.is_empty(), "claim"),
         (attack.cases.is_empty(), "case"),
         (attack.class.is_empty(), "class"),
-        (attack.expect.is_empty() && attack.observe.is_empty(), "expect"),
+        (
+            attack.expect.is_empty() && attack.observe.is_empty() && attack.cold.0.is_none(),
+            "expect",
+        ),
     ] {
         if missing {
             return Err(format!("no `{name}`"));
         }
     }
     // A probe that cannot succeed anywhere proves nothing.
-    let changes = attack.expect.iter().any(|expect| expect.control.is_some()) || !attack.observe.is_empty();
+    let changes = attack.expect.iter().any(|expect| expect.control.is_some())
+        || !attack.observe.is_empty()
+        || attack.cold.0 != attack.cold.1;
     if !attack.without.is_empty() && !changes {
         return Err("a control, and no expectation with `->`".into());
     }
@@ -144,10 +162,60 @@ fn expectation(key: &str, value: &str) -> Result<Expect, String> {
             "`{probe}` says nothing of its control; say it, or leave `->` out"
         ));
     }
+    let only: Vec<String> = key.split(' ').skip(1).map(str::to_owned).collect();
+    if let Some(unknown) = only
+        .iter()
+        .find(|word| !["root", "user", "cold", "warm"].contains(&word.as_str()))
+    {
+        return Err(format!("nobody is `{unknown}`"));
+    }
     Ok(Expect {
         probe: probe.trim().into(),
-        who: key.strip_prefix("expect ").map(str::to_owned),
+        only,
         sealed: sealed.trim().into(),
         control,
     })
+}
+
+impl Attack {
+    /// Whether its code is an import of the template, not a job.
+    pub fn is_preload(&self) -> bool {
+        self.given.iter().any(|given| given == "preload")
+    }
+
+    /// The ways that its guest can be started.
+    pub fn starts(&self, skips: &Skips) -> Vec<Start> {
+        if self.is_preload() {
+            return vec![Start::Warm];
+        }
+        let cold_only = self.given.iter().any(|given| skips.is_cold_only(given));
+        let mut starts = vec![Start::Cold];
+        starts.extend((!cold_only).then_some(Start::Warm));
+        starts
+    }
+
+    /// Whether there is a control for this way to start.
+    pub fn has_control(&self, start: Start, skips: &Skips) -> bool {
+        let mut all = self.without.iter().chain([&self.name]);
+        let can_be_had = start == Start::Cold || !all.any(|knob| skips.is_cold_only(knob));
+        can_be_had && !self.without.is_empty()
+    }
+
+    /// What is expected of a run: of the lines about one probe, those that name the way it is started.
+    pub fn expected(&self, who: Who, start: Start) -> Vec<&Expect> {
+        let names = |expect: &Expect, word: &str| expect.only.iter().any(|only| only == word);
+        let fits = |expect: &&Expect| {
+            let other = |word: &String| ![who.name(), start.name()].contains(&word.as_str());
+            !expect.only.iter().any(other)
+        };
+        let mine: Vec<&Expect> = self.expect.iter().filter(fits).collect();
+        let special = |probe: &str| {
+            mine.iter()
+                .any(|expect| expect.probe == probe && names(expect, start.name()))
+        };
+        mine.iter()
+            .filter(|expect| names(expect, start.name()) || !special(&expect.probe))
+            .copied()
+            .collect()
+    }
 }

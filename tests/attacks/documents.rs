@@ -3,18 +3,21 @@
 use std::fmt::Write;
 
 use crate::attack::Attack;
+use crate::skips::Skips;
 use crate::{runner, special};
 
 const HEAD: &str = "# Attacks
 
 What guests try, and what holds them. Each line is a file in `tests/attacks/`: plain Python that anyone can run with
-`belljar run FILE`, and what it must observe. Every one runs as root and as a plain user, in a whole jar and, as its control,
-in a jar without the protections in the last column, where it succeeds; what the kernel still refuses then is listed in
-`tests/attacks/skips.toml`. `cargo test --test attacks` runs them all; `BLESS=1` makes this page anew.
+`belljar run FILE`, and what it must observe. Every one runs as root and as a plain user, cold and on a parked worker, in a whole jar
+and, as its control, in a jar without the protections in the last column, where it succeeds; what the kernel still refuses then is
+listed in `tests/attacks/skips.toml`. `cargo test --test attacks` runs them all; `BLESS=1` makes this page anew.
 
 A new attack is a new file. Comment lines at its top say `claim`, `case`, `class`, `given` (what both runs have), `observe` (what the
 host looks at once the guest has printed `{\"ready\": true}`), `control: without ...` and, for each probe, `expect: PROBE = SEALED ->
-CONTROL`; the code prints one line of JSON a probe. `!x` is anything but x; no arrow is the same in both runs.
+CONTROL`; the code prints one line of JSON a probe. `!x` is anything but x; no arrow is the same in both runs. `expect warm` and
+`expect user` hold for such runs alone. With `given: preload` the file is a module that the template imports: it calls
+`tell(PROBE, SAW)`, its function `job` runs in the worker, and `cold` is what the reason says for which no worker is forked from it.
 
 Classes: Escape (runs or writes outside), HostLeak (reads what is the host's), Exfil (sends something out), Lateral (reaches
 another jar), HostDoS and PeerDoS (harms the host or another jar). What a guest does to itself is its own affair.
@@ -38,7 +41,7 @@ Known, and not counted as holes; SECURITY.md says the same.
 ";
 
 /// The page as it should be.
-fn page(attacks: &[Attack]) -> String {
+fn page(attacks: &[Attack], skips: &Skips) -> String {
     let mut page = HEAD.to_owned();
     let mut group = "";
     for attack in attacks {
@@ -74,13 +77,21 @@ fn page(attacks: &[Attack]) -> String {
             special.name, special.claim, special.cases
         );
     }
+    let _ = write!(
+        page,
+        "\n## Cold only\n\nNo parked worker can be given these, or be without them: attacks that need one run cold, and the cold control of \
+         those without one stands.\n\n| what | why |\n|---|---|\n"
+    );
+    for entry in skips.cold_only() {
+        let _ = writeln!(page, "| {} | {} |", entry.what, entry.reason);
+    }
     page + TAIL
 }
 
 /// Whether the page in the repository is that.
-pub fn check(attacks: &[Attack]) -> Vec<String> {
+pub fn check(attacks: &[Attack], skips: &Skips) -> Vec<String> {
     let path = runner::folder().join("../../docs/attacks.md");
-    let wanted = page(attacks);
+    let wanted = page(attacks, skips);
     if std::env::var_os("BLESS").is_some() {
         return std::fs::write(&path, wanted)
             .err()

@@ -4,7 +4,7 @@ use crate::attack::Attack;
 use crate::observers;
 use crate::seam::{self, Report};
 use crate::skips::Skips;
-use crate::stage::{self, Stage, Who};
+use crate::stage::{self, Stage, Start, Who};
 use crate::support::canary::Tree;
 use crate::support::leaks;
 
@@ -16,12 +16,12 @@ pub enum Way {
 }
 
 /// Runs one attack one way. What is wrong, in words.
-pub fn judge(stage: &Stage, skips: &Skips, attack: &Attack, who: Who, way: Way) -> Vec<String> {
+pub fn judge(stage: &Stage, skips: &Skips, attack: &Attack, who: Who, start: Start, way: Way) -> Vec<String> {
     let scene = match stage.scene(who) {
         Ok(scene) => scene,
         Err(error) => return vec![error],
     };
-    let mut wrong = match play(stage, skips, attack, who, way, &scene) {
+    let mut wrong = match play(stage, skips, attack, (who, start, way), &scene) {
         Ok(wrong) => wrong,
         Err(error) => vec![error],
     };
@@ -45,12 +45,12 @@ fn play(
     stage: &Stage,
     skips: &Skips,
     attack: &Attack,
-    who: Who,
-    way: Way,
+    (who, start, way): (Who, Start, Way),
     scene: &stage::Scene,
 ) -> Result<Vec<String>, String> {
     let without: &[String] = if way == Way::Control { &attack.without } else { &[] };
-    let request = stage::request(scene, &attack.source, &attack.given, without)?;
+    let mut request = stage::request(scene, &attack.source, &attack.given, without)?;
+    request.warm = start == Start::Warm;
     let canaries = || -> std::io::Result<[Tree; 2]> {
         Ok([
             Tree::look(&scene.folder.join("secret"), true)?,
@@ -63,7 +63,7 @@ fn play(
     let waits = live.read(&mut seen)?;
     if waits {
         for name in &attack.observe {
-            match observers::observe(name, &live, scene, who) {
+            match observers::observe(name, &live, scene, start) {
                 Ok(found) => wrong.extend(observers::judge(name, found, way)),
                 Err(error) => wrong.push(format!("{name}: {error}")),
             }
@@ -75,7 +75,8 @@ fn play(
     }
     let report = live.finish(stage)?;
     wrong.extend(ended(attack, way, &report));
-    wrong.extend(compare(skips, attack, who, way, &seen));
+    wrong.extend(entered(attack, start, way, &report));
+    wrong.extend(compare(skips, attack, (who, start, way), &seen));
     if way == Way::Sealed {
         let after = canaries().map_err(|error| error.to_string())?;
         let changed = before
@@ -100,8 +101,9 @@ fn play(
         }
     }
     wrong.extend(
-        leaks::groups(report.warden)
-            .iter()
+        std::iter::once(&report.warden)
+            .chain(&report.others)
+            .flat_map(|warden| leaks::groups(*warden))
             .map(|group| format!("cgroup {group} is left behind")),
     );
     Ok(wrong)
@@ -152,16 +154,32 @@ fn ended(attack: &Attack, way: Way, report: &Report) -> Option<String> {
     ))
 }
 
-/// Whether every probe saw what is written, and nothing else was probed.
-fn compare(skips: &Skips, attack: &Attack, who: Who, way: Way, seen: &[(String, String)]) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let mine = || {
-        attack
-            .expect
-            .iter()
-            .filter(|expect| expect.who.as_deref().is_none_or(|only| only == who.name()))
+/// Whether the guest was a worker, or for the reason that is written was none.
+fn entered(attack: &Attack, start: Start, way: Way, report: &Report) -> Option<String> {
+    let wanted = match (start, way) {
+        (Start::Cold, _) => return None,
+        (Start::Warm, Way::Sealed) => &attack.cold.0,
+        (Start::Warm, Way::Control) => &attack.cold.1,
     };
-    for expect in mine() {
+    let found = &report.outcome.as_ref()?.cold;
+    match (wanted, found) {
+        (None, None) => None,
+        (Some(wanted), Some(found)) if found.contains(wanted.as_str()) => None,
+        (None, Some(found)) => Some(format!("it ran cold: {found}")),
+        (Some(wanted), found) => Some(format!("it did not run cold with `{wanted}`, but {found:?}")),
+    }
+}
+
+/// Whether every probe saw what is written, and nothing else was probed.
+fn compare(
+    skips: &Skips,
+    attack: &Attack,
+    (who, start, way): (Who, Start, Way),
+    seen: &[(String, String)],
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mine = attack.expected(who, start);
+    for expect in &mine {
         let wanted = match (way, &expect.control) {
             (Way::Control, Some(control)) => skips.instead(attack, who, &expect.probe).unwrap_or(control),
             _ => &expect.sealed,
@@ -180,7 +198,7 @@ fn compare(skips: &Skips, attack: &Attack, who: Who, way: Way, seen: &[(String, 
         }
     }
     for (probe, saw) in seen {
-        if !mine().any(|expect| expect.probe == *probe) {
+        if !mine.iter().any(|expect| expect.probe == *probe) {
             wrong.push(format!("{probe}: saw `{saw}`, and nothing is written about it"));
         }
     }

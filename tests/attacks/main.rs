@@ -1,6 +1,6 @@
 //! The attack suite. Every file in the folders beside this one is an attack: what is claimed, plain guest code, and what it
-//! must observe. Each runs as root and as a plain user, in a whole jar (where it must fail exactly as written) and in a jar
-//! that lacks the protections it names (where it must succeed, or the probe proves nothing).
+//! must observe. Each runs as root and as a plain user, cold and on a parked worker, in a whole jar (where it must fail exactly
+//! as written) and in a jar that lacks the protections it names (where it must succeed, or the probe proves nothing).
 //!
 //! `cargo test --test attacks [NAME...]`; `BLESS=1` writes docs/attacks.md anew. Needs root for the whole of it.
 
@@ -10,6 +10,7 @@ mod judge;
 mod knobs;
 mod observers;
 mod policy;
+mod preloads;
 mod runner;
 mod seam;
 mod skips;

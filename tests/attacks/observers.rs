@@ -2,40 +2,104 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::{Duration, Instant};
 
 use crate::judge::Way;
 use crate::seam::Live;
-use crate::stage::{SECRET, Scene, Who};
+use crate::stage::{SECRET, Scene, Start};
 use crate::support::procfs;
+
+/// What walking into a jar takes: SYS_CHROOT, SYS_ADMIN, SETPCAP.
+const TEMPLATE_CAPABILITIES: &str = "0000000000240100";
 
 /// The processes of one run.
 pub struct Room {
     pub init: u32,
     pub guest: u32,
+    /// Of a cabinet: its builder, its keeper, its template.
+    pub cabinet: Vec<(&'static str, u32)>,
 }
 
 impl Room {
     /// Finds them below the process that was started: perhaps a warden, then init, then the guest.
-    pub fn find(live: &Live) -> Result<Self, String> {
+    pub fn find(live: &Live, start: Start) -> Result<Self, String> {
+        if start == Start::Warm {
+            return Self::find_warm(live.child.id());
+        }
         let first = procfs::first_child(live.child.id())?;
         let second = procfs::first_child(first)?;
         let is_warden =
             std::fs::read(format!("/proc/{first}/cmdline")).is_ok_and(|line| line.ends_with(b"\0warden\0"));
-        if is_warden {
-            let guest = procfs::first_child(second)?;
+        let (init, guest) = if is_warden {
             // Init is a copy of the warden; only its parent tells them apart.
-            return Ok(Self { init: second, guest });
-        }
+            (second, procfs::first_child(second)?)
+        } else {
+            (first, second)
+        };
         Ok(Self {
-            init: first,
-            guest: second,
+            init,
+            guest,
+            cabinet: Vec::new(),
         })
+    }
+
+    /// Everyone of a cabinet is told by how deep its pid namespace is, and by being the first in it or not.
+    fn find_warm(caller: u32) -> Result<Self, String> {
+        let since = Instant::now();
+        loop {
+            match Self::look_warm(caller) {
+                // The jar of the job before may not be gone yet.
+                Err(_) if since.elapsed() < Duration::from_secs(2) => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
+                found => return found,
+            }
+        }
+    }
+
+    fn look_warm(caller: u32) -> Result<Self, String> {
+        let outer = procfs::numbers(caller).map_err(|error| error.to_string())?.len();
+        let family = procfs::descendants(caller);
+        let only = |depth: usize, first: bool| -> Result<u32, String> {
+            let fits = |pid: &&u32| {
+                procfs::numbers(**pid).is_ok_and(|numbers| {
+                    numbers.len() == outer + depth && (numbers.last() == Some(&1)) == first
+                })
+            };
+            match family.iter().filter(fits).collect::<Vec<_>>()[..] {
+                [pid] => Ok(*pid),
+                ref found => Err(format!(
+                    "{} processes at depth {depth}, first {first}",
+                    found.len()
+                )),
+            }
+        };
+        Ok(Self {
+            init: only(3, true)?,
+            guest: only(3, false)?,
+            cabinet: vec![
+                ("builder", only(1, true)?),
+                ("keeper", only(2, true)?),
+                ("template", only(2, false)?),
+            ],
+        })
+    }
+
+    /// A worker keeps its template's filter below its own.
+    fn filters(&self) -> &'static str {
+        if self.cabinet.is_empty() { "1" } else { "2" }
+    }
+
+    fn all(&self) -> Vec<(&'static str, u32)> {
+        let mut all = vec![("init", self.init), ("guest", self.guest)];
+        all.extend(&self.cabinet);
+        all
     }
 }
 
 /// Looks, and says what is not as it should be.
-pub fn observe(name: &str, live: &Live, scene: &Scene, who: Who) -> Result<Vec<String>, String> {
-    let room = Room::find(live)?;
+pub fn observe(name: &str, live: &Live, scene: &Scene, start: Start) -> Result<Vec<String>, String> {
+    let room = Room::find(live, start)?;
     let found = match name {
         "status" => status(&room),
         "namespaces" => namespaces(&room),
@@ -44,7 +108,8 @@ pub fn observe(name: &str, live: &Live, scene: &Scene, who: Who) -> Result<Vec<S
         "mounts" => mounts(&room),
         "environment" => environment(&room),
         "session" => session(&room),
-        "warden descriptors" => return warden(live, who),
+        "template" => template(&room),
+        "warden descriptors" => return warden(live, start),
         _ => return Err("no such observer".into()),
     };
     let _ = scene;
@@ -65,7 +130,7 @@ pub fn judge(name: &str, found: Vec<String>, way: Way) -> Vec<String> {
 /// Every task of the jar, init's included: filtered, no privileges to gain, none to use.
 fn status(room: &Room) -> io::Result<Vec<String>> {
     let mut wrong = Vec::new();
-    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+    for (name, pid, filters) in [("init", room.init, "1"), ("guest", room.guest, room.filters())] {
         for task in procfs::tasks(pid)? {
             let status = procfs::status(pid, task)?;
             let mut want = |field: &str, wanted: &str| {
@@ -75,7 +140,7 @@ fn status(room: &Room) -> io::Result<Vec<String>> {
                 }
             };
             want("Seccomp", "2");
-            want("Seccomp_filters", "1");
+            want("Seccomp_filters", filters);
             want("NoNewPrivs", "1");
             for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
                 want(set, "0000000000000000");
@@ -88,11 +153,22 @@ fn status(room: &Room) -> io::Result<Vec<String>> {
 fn namespaces(room: &Room) -> io::Result<Vec<String>> {
     let host = procfs::namespaces(std::process::id())?;
     let mut wrong = Vec::new();
-    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+    for (name, pid) in room.all() {
         let own = procfs::namespaces(pid)?;
         for kind in ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] {
-            if own.get(kind).is_none_or(|found| Some(found) == host.get(kind)) {
+            // A view of the cgroups is made once they are entered, and nobody but the builder has to look at them before.
+            if name != "builder" && own.get(kind).is_none_or(|found| Some(found) == host.get(kind)) {
                 wrong.push(format!("{name} is in the host's {kind} namespace"));
+            }
+        }
+    }
+    // What the template has is not what its worker is in.
+    let guest = procfs::namespaces(room.guest)?;
+    for (name, pid) in &room.cabinet {
+        let theirs = procfs::namespaces(*pid)?;
+        for kind in ["mnt", "pid", "net", "ipc", "uts"] {
+            if guest.get(kind) == theirs.get(kind) {
+                wrong.push(format!("the worker is in the {kind} namespace of the {name}"));
             }
         }
     }
@@ -102,7 +178,7 @@ fn namespaces(room: &Room) -> io::Result<Vec<String>> {
 /// One user and one group, which are nobody of importance on the host.
 fn ids(room: &Room) -> io::Result<Vec<String>> {
     let mut wrong = Vec::new();
-    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+    for (name, pid) in room.all() {
         for file in ["uid_map", "gid_map"] {
             let map = std::fs::read_to_string(format!("/proc/{pid}/{file}"))?;
             let fields: Vec<&str> = map.split_whitespace().collect();
@@ -218,7 +294,7 @@ fn mounts(room: &Room) -> io::Result<Vec<String>> {
 /// Neither the guest nor init has a variable of the caller.
 fn environment(room: &Room) -> io::Result<Vec<String>> {
     let mut wrong = Vec::new();
-    for (name, pid) in [("init", room.init), ("guest", room.guest)] {
+    for (name, pid) in room.all() {
         let text = std::fs::read(format!("/proc/{pid}/environ"))?;
         for unwanted in [SECRET, "SSH_AUTH_SOCK", "BELLJAR_BIN"] {
             if text
@@ -250,12 +326,61 @@ fn session(room: &Room) -> io::Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// What a guest pushes through its control socket must not pile up in the warden.
-fn warden(live: &Live, _who: Who) -> Result<Vec<String>, String> {
-    let warden = procfs::first_child(live.child.id())?;
-    let held = procfs::descriptors(warden).map_err(|error| error.to_string())?;
-    Ok(if held.len() > 24 {
-        vec![format!("the warden holds {} descriptors", held.len())]
+/// A template has three capabilities over its cabinet and no others, one thread, a filter, and five descriptors.
+fn template(room: &Room) -> io::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for (name, pid) in &room.cabinet {
+        let status = procfs::status(*pid, *pid)?;
+        let mut want = |field: &str, wanted: &str| {
+            let found = status.get(field).map_or("nothing", String::as_str);
+            if found != wanted {
+                wrong.push(format!("{name}: {field} is {found}, not {wanted}"));
+            }
+        };
+        want("Threads", "1");
+        if *name == "keeper" {
+            continue;
+        }
+        want("NoNewPrivs", "1");
+        want("Seccomp_filters", "1");
+        let capabilities = if *name == "template" {
+            TEMPLATE_CAPABILITIES
+        } else {
+            "0000000000000000"
+        };
+        for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+            want(set, capabilities);
+        }
+    }
+    let held = room.cabinet.iter().filter(|(name, _)| *name == "template");
+    for (_, pid) in held {
+        let kinds: Vec<String> = procfs::descriptors(*pid)?
+            .values()
+            .map(|path| {
+                path.to_string_lossy()
+                    .split(':')
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            })
+            .collect();
+        if kinds != ["pipe", "pipe", "pipe", "socket", "pid"] {
+            wrong.push(format!("the template holds {kinds:?}"));
+        }
+    }
+    Ok(wrong)
+}
+
+/// What a guest pushes through its control socket must not pile up in whoever watches it.
+fn warden(live: &Live, start: Start) -> Result<Vec<String>, String> {
+    let (watcher, most) = match start {
+        Start::Cold => (procfs::first_child(live.child.id())?, 24),
+        // A pool holds more for itself: its threads, its cabinet, the worker's eleven.
+        Start::Warm => (live.child.id(), 64),
+    };
+    let held = procfs::descriptors(watcher).map_err(|error| error.to_string())?;
+    Ok(if held.len() > most {
+        vec![format!("the watcher holds {} descriptors", held.len())]
     } else {
         Vec::new()
     })

@@ -9,14 +9,14 @@ use std::time::Instant;
 use crate::attack::{self, Attack};
 use crate::judge::{Way, judge};
 use crate::skips::Skips;
-use crate::stage::{Stage, Who};
+use crate::stage::{Stage, Start, Who};
 use crate::support::canary::Tree;
 use crate::support::leaks::Baseline;
 use crate::{documents, special};
 
 /// One thing to run.
 enum Task<'a> {
-    Attack(&'a Attack, Who, Way),
+    Attack(&'a Attack, Who, Start, Way),
     Special(&'a special::Special, Who),
     Documents,
 }
@@ -24,8 +24,10 @@ enum Task<'a> {
 impl Task<'_> {
     fn name(&self) -> String {
         match self {
-            Self::Attack(attack, who, Way::Sealed) => format!("{} as {}", attack.name, who.name()),
-            Self::Attack(attack, who, Way::Control) => format!("{} as {}, control", attack.name, who.name()),
+            Self::Attack(attack, who, start, way) => {
+                let control = if *way == Way::Control { ", control" } else { "" };
+                format!("{} as {}, {}{control}", attack.name, who.name(), start.name())
+            }
             Self::Special(special, who) => format!("{} as {}", special.name, who.name()),
             Self::Documents => "documents".into(),
         }
@@ -53,7 +55,7 @@ fn suite(args: &[String]) -> Result<usize, String> {
     let skips = std::fs::read_to_string(folder().join("skips.toml")).map_err(|error| error.to_string())?;
     let skips = Skips::load(&skips)?;
     let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
-    let mut tasks = tasks(&attacks);
+    let mut tasks = tasks(&attacks, &skips);
     tasks.retain(|task| {
         filters.is_empty() || filters.iter().any(|filter| task.name().contains(filter.as_str()))
     });
@@ -89,9 +91,11 @@ fn suite(args: &[String]) -> Result<usize, String> {
     }
     wrong.iter().for_each(|text| say(&format!("FAILED {text}")));
     let failed = failed + wrong.len();
+    let warm = |task: &&Task<'_>| matches!(task, Task::Attack(_, _, Start::Warm, _));
     say(&format!(
-        "attacks: {} runs, {failed} failed, {} controls declared as not to be had, {:.1} s",
+        "attacks: {} runs, {} of them on parked workers, {failed} failed, {} controls declared as not to be had, {:.1} s",
         tasks.len(),
+        tasks.iter().filter(warm).count(),
         skips.count(),
         since.elapsed().as_secs_f64()
     ));
@@ -109,7 +113,7 @@ fn shown() -> Vec<Tree> {
     python.filter_map(|path| Tree::look(&path, false).ok()).collect()
 }
 
-fn tasks(attacks: &[Attack]) -> Vec<Task<'_>> {
+fn tasks<'a>(attacks: &'a [Attack], skips: &Skips) -> Vec<Task<'a>> {
     // A plain user can only play a plain user; the report of the run says so by its number.
     let everyone: &[Who] = if rustix::process::getuid().is_root() {
         &[Who::Root, Who::User]
@@ -119,9 +123,11 @@ fn tasks(attacks: &[Attack]) -> Vec<Task<'_>> {
     let mut tasks = vec![Task::Documents];
     for who in everyone {
         for attack in attacks {
-            tasks.push(Task::Attack(attack, *who, Way::Sealed));
-            if !attack.without.is_empty() {
-                tasks.push(Task::Attack(attack, *who, Way::Control));
+            for start in attack.starts(skips) {
+                tasks.push(Task::Attack(attack, *who, start, Way::Sealed));
+                if attack.has_control(start, skips) {
+                    tasks.push(Task::Attack(attack, *who, start, Way::Control));
+                }
             }
         }
         tasks.extend(special::ALL.iter().map(|special| Task::Special(special, *who)));
@@ -136,13 +142,13 @@ fn all(tasks: &[Task<'_>], stage: &Stage, skips: &Skips, attacks: &[Attack]) -> 
             scope.spawn(|| {
                 while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let wrong = match task {
-                        Task::Attack(attack, who, way) => {
-                            skips.without_root(&attack.name, judge(stage, skips, attack, *who, *way))
+                        Task::Attack(attack, who, start, way) => {
+                            skips.without_root(&attack.name, judge(stage, skips, attack, *who, *start, *way))
                         }
                         Task::Special(special, who) => {
                             skips.without_root(special.name, special::run(stage, skips, special, *who))
                         }
-                        Task::Documents => documents::check(attacks),
+                        Task::Documents => documents::check(attacks, skips),
                     };
                     let text = if wrong.is_empty() {
                         format!("ok {}", task.name())

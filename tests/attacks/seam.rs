@@ -8,11 +8,12 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use belljar::job::{Program, Sink, Stdin};
 use belljar::warden::{self, Steering};
-use belljar::{Host, Job, Outcome, Policy, Sandbox};
+use belljar::{Host, Job, Outcome, Plan, Policy, Pool, Sandbox};
 use serde::{Deserialize, Serialize};
 
 use crate::knobs;
 use crate::stage::{SECRET, Stage, Who};
+use crate::support::procfs;
 
 /// What the process shall run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,6 +34,10 @@ pub struct Request {
     pub leak: bool,
     /// Whether the guest gets a terminal, behind the one that is this process's standard input.
     pub terminal: bool,
+    /// Whether it is a job for a parked worker.
+    pub warm: bool,
+    /// What the template imports.
+    pub preload: Option<String>,
 }
 
 /// What the process says when it is done.
@@ -42,6 +47,9 @@ pub struct Report {
     pub error: Option<String>,
     /// The process that was the warden.
     pub warden: u32,
+    /// Others that make cgroups: the wardens of cabinets.
+    #[serde(default)]
+    pub others: Vec<u32>,
 }
 
 /// The child's side: resolves, changes the plan, runs, reports.
@@ -101,7 +109,9 @@ fn run(request: &Request, report: &mut Report) -> Result<Outcome, String> {
     } else {
         Vec::new()
     };
-    let outcome = if request.own_warden {
+    let outcome = if request.warm {
+        on_worker(request, plan, job, report)
+    } else if request.own_warden {
         warden::run(&plan, job, Steering::Signals)
     } else {
         let running = Sandbox::from_plan(plan).and_then(|sandbox| sandbox.spawn_job(job));
@@ -111,6 +121,28 @@ fn run(request: &Request, report: &mut Report) -> Result<Outcome, String> {
     };
     drop(leaked);
     outcome.map_err(|error| error.to_string())
+}
+
+/// Runs the job on the one worker of a pool, so that the host knows at whom to look.
+fn on_worker(
+    request: &Request,
+    plan: Plan,
+    job: Job,
+    report: &mut Report,
+) -> Result<Outcome, belljar::Error> {
+    let pool = Pool::builder().max_workers(1).build()?;
+    let sandbox = Sandbox::from_plan(plan)?.with_preload(&request.preload)?;
+    // Parked before the job comes, so that there is never a second one.
+    pool.warm(&sandbox, 1)?;
+    if request.preload.is_some() {
+        // A job before the one that is judged: whatever an import does to jobs, it does to the second one too.
+        let mut first = Job::new(job.program.clone());
+        first.args = job.args.clone();
+        pool.run(&sandbox, first)?;
+    }
+    let outcome = pool.run(&sandbox, job);
+    report.others = procfs::children(std::process::id());
+    outcome
 }
 
 /// Opens a secret so that every child would inherit it.

@@ -17,6 +17,17 @@ struct Document {
     special: Vec<Special>,
     #[serde(default)]
     needs_root: Vec<NeedsRoot>,
+    #[serde(default)]
+    cold_only: Vec<ColdOnly>,
+}
+
+/// What a parked worker cannot be given, or be without.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColdOnly {
+    /// A line of `given`, a protection, or an attack whose control it is.
+    pub what: String,
+    pub reason: String,
 }
 
 /// A control that cannot be had.
@@ -65,6 +76,7 @@ impl Skips {
             .map(|entry| entry.reason.as_str())
             .collect();
         reasons.extend(document.special.iter().map(|entry| entry.reason.as_str()));
+        reasons.extend(document.cold_only.iter().map(|entry| entry.reason.as_str()));
         reasons.extend(document.needs_root.iter().map(|entry| entry.reason.as_str()));
         if reasons.contains(&"") {
             return Err("a skip without a reason".into());
@@ -88,6 +100,17 @@ impl Skips {
         let mut all = self.document.special.iter();
         all.find(|entry| entry.test == test && entry.who == who.name())
             .map(|entry| entry.reason.as_str())
+    }
+
+    /// Whether something is declared as not to be had on a parked worker.
+    pub fn is_cold_only(&self, what: &str) -> bool {
+        let what = what.strip_prefix("without ").unwrap_or(what);
+        self.document.cold_only.iter().any(|entry| entry.what == what)
+    }
+
+    /// All of that.
+    pub fn cold_only(&self) -> &[ColdOnly] {
+        &self.document.cold_only
     }
 
     /// Takes the failures of what needs root where there is none; that there are none is then the failure.

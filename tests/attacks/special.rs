@@ -7,6 +7,7 @@ mod plants;
 mod storm;
 mod sweep;
 mod terminal;
+mod unfit;
 
 use crate::policy;
 use crate::seam::{self, Report, Request};
@@ -127,6 +128,12 @@ pub const ALL: &[Special] = &[
         claim: "A guest has an ordinary rank, mask and memory layout, whatever its caller has, and callers that ignore SIGCHLD get outcomes.",
         cases: "PR-05 RS-05",
         play: callers::odd_state,
+    },
+    Special {
+        name: "special/cold_only",
+        claim: "What a template must not be shown, or share with the host, keeps a job off parked workers, and the outcome says so.",
+        cases: "FK-10",
+        play: unfit::play,
     },
     Special {
         name: "special/untrusted_checkout",

@@ -12,6 +12,7 @@ use belljar::policy::{Access, Mount, Network};
 use belljar::{Policy, policy};
 use serde_json::{Value, json};
 
+use crate::preloads;
 use crate::seam::Request;
 use crate::support::canary::Listeners;
 use crate::support::leaks;
@@ -39,6 +40,24 @@ impl Who {
     /// Whom the run must change to; `None` when it is the caller already.
     pub fn id(self) -> Option<u32> {
         (self == Self::User && rustix::process::getuid().is_root()).then_some(USER)
+    }
+}
+
+/// How the guest comes to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// In a jar of its own, by exec.
+    Cold,
+    /// As a parked worker of a pool.
+    Warm,
+}
+
+impl Start {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Warm => "warm",
+        }
     }
 }
 
@@ -158,7 +177,7 @@ impl Stage {
 /// The run that an attack's `given` lines describe.
 pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]) -> Result<Request, String> {
     let mut policy = Policy::default();
-    let (mut knobs, mut own_warden, mut leak) = (Vec::new(), false, false);
+    let (mut knobs, mut own_warden, mut leak, mut preload) = (Vec::new(), false, false, None);
     for item in given {
         let mut mount = |source: PathBuf, target: &str, access| {
             policy.mounts.push(Mount {
@@ -188,6 +207,12 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
             "host network" => policy.network = Network::Host,
             "own warden" => own_warden = true,
             "leaky caller" => leak = true,
+            "little memory" => policy.limits.memory = 64 << 20,
+            "preload" => {
+                let venv = preloads::venv(scene, source, &facts(scene)).map_err(|error| error.to_string())?;
+                policy.venv = Some(venv);
+                preload = Some(preloads::NAME.to_owned());
+            }
             other => match other.strip_prefix("without ") {
                 Some(knob) => knobs.push(knob.to_owned()),
                 None => return Err(format!("nothing is given by `{other}`")),
@@ -198,13 +223,15 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
     Ok(Request {
         policy,
         knobs,
-        source: source.into(),
+        source: if preload.is_some() { preloads::JOB } else { source }.into(),
         command: None,
         facts: facts(scene),
         folder: scene.folder.clone(),
         own_warden,
         leak,
         terminal: false,
+        warm: preload.is_some(),
+        preload,
     })
 }
 

@@ -18,6 +18,24 @@ pub fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Every process below another.
+pub fn descendants(ancestor: u32) -> Vec<u32> {
+    let mut found = children(ancestor);
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        found.extend(children(pid));
+        next += 1;
+    }
+    found
+}
+
+/// The numbers of a process, from our pid namespace to its own.
+pub fn numbers(pid: u32) -> io::Result<Vec<u32>> {
+    let status = status(pid, pid)?;
+    let text = status.get("NSpid").map_or("", String::as_str);
+    Ok(text.split(' ').filter_map(|number| number.parse().ok()).collect())
+}
+
 /// State letter and parent of a process.
 pub fn stat(pid: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -4,6 +4,7 @@
 # given: own warden
 # expect: command line of init = belljar init
 # expect: command line of our own child = readable
+# expect warm: command line of our own child = not
 # expect: program of init = EACCES
 import errno
 import json

@@ -3,12 +3,15 @@
 # class: Escape
 # control: without seccomp, landlock, privileges
 # expect: remount / writable = EPERM -> ok
+# expect warm: remount / writable = EPERM -> EPERM
 # expect: bind /tmp over /etc = EPERM -> ok
 # expect: a tmpfs over /usr = EPERM -> ok
 # expect: an overlay over /etc = EPERM -> ok
+# expect warm root: an overlay over /etc = EPERM -> EACCES
 # expect: a second /proc = EPERM -> !EPERM
 # expect: take /dev/shm away = EPERM -> ok
 # expect: clear read-only with mount_setattr = EPERM -> ok
+# expect warm: clear read-only with mount_setattr = EPERM -> EPERM
 # expect: copy a tree with open_tree = EPERM -> ok
 # expect: start a file system with fsopen = EPERM -> ok
 # expect: change one with fspick = EPERM -> ok

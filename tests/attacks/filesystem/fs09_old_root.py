@@ -3,6 +3,7 @@
 # class: HostLeak
 # control: without root, landlock
 # expect: mount points = ["/", "/dev/full", "/dev/null", "/dev/random", "/dev/shm", "/dev/urandom", "/dev/zero", "/jar", "/proc", "/run/belljar/nothing", "/run/belljar/nowhere", "/tmp"] -> ["/", "/boot"*
+# expect warm: mount points = ["/", "/dev/full", "/dev/null", "/dev/random", "/dev/shm", "/dev/urandom", "/dev/zero", "/jar", "/proc", "/run/belljar/nothing", "/run/belljar/nowhere", "/script", "/tmp"] -> ["/", "/boot"*
 # expect: top folders = none but ours -> !none but ours
 import json
 import os

@@ -7,6 +7,7 @@
 # expect: its command line = ENOENT -> ok
 # expect: our own number = 2 -> !2
 # expect: our parent = 1 -> !1
+# expect warm: our parent = 0
 import errno
 import json
 import os

@@ -4,6 +4,7 @@
 # control: without pid namespace, landlock
 # expect: number of the peer = 0 -> !0
 # expect root: user of the peer = 65534
+# expect warm root: user of the peer = 1000
 # expect user: user of the peer = 1000
 # expect root: signal the peer by a handle = EINVAL -> EPERM
 # expect user: signal the peer by a handle = EINVAL -> ok

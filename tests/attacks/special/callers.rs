@@ -3,7 +3,7 @@
 use super::request;
 use crate::observers;
 use crate::seam;
-use crate::stage::{Stage, Who};
+use crate::stage::{Stage, Start, Who};
 
 /// A caller with capabilities that pass on by themselves.
 pub fn capabilities(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
@@ -30,8 +30,8 @@ pub fn capabilities(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
         }
         let caller = crate::support::procfs::status(live.child.id(), live.child.id())
             .map_err(|error| error.to_string())?;
-        let mut wrong = observers::observe("status", &live, &scene, who)?;
-        wrong.extend(observers::observe("ids", &live, &scene, who)?);
+        let mut wrong = observers::observe("status", &live, &scene, Start::Cold)?;
+        wrong.extend(observers::observe("ids", &live, &scene, Start::Cold)?);
         if caller
             .get("CapAmb")
             .is_none_or(|set| set.trim_matches('0').is_empty())

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{request, solo};
 use crate::observers::Room;
 use crate::seam;
-use crate::stage::{Stage, Who};
+use crate::stage::{Stage, Start, Who};
 use crate::support::procfs;
 
 /// One guest leaves things lying about and waits; another looks for them.
@@ -35,7 +35,7 @@ pub fn two(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
 }
 
 fn meet(stage: &Stage, who: Who, first: &seam::Live) -> Result<Vec<String>, String> {
-    let resident = Room::find(first)?;
+    let resident = Room::find(first, Start::Cold)?;
     let pid = resident.guest;
     let visit = |without: &[&str]| {
         solo(
@@ -121,7 +121,7 @@ fn distinct(stage: &Stage, who: Who, resident: &Room) -> Result<Vec<String>, Str
             &[],
         )?;
         second.read(&mut Vec::new())?;
-        let other = Room::find(&second)?;
+        let other = Room::find(&second, Start::Cold)?;
         let (ours, theirs) = (
             procfs::namespaces(resident.guest),
             procfs::namespaces(other.guest),
@@ -189,7 +189,7 @@ pub fn dead_warden(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
         if !live.read(&mut Vec::new())? {
             return Err(format!("the guest did not stay: {:?}", live.finish(stage)?));
         }
-        let room = Room::find(&live)?;
+        let room = Room::find(&live, Start::Cold)?;
         let warden = procfs::stat(room.init).ok_or("no init")?.1;
         let mut jar = procfs::children(room.init);
         jar.push(room.init);

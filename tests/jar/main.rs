@@ -23,7 +23,14 @@ mod output;
 mod packages;
 mod skips;
 mod stdin;
+#[path = "../support/support.rs"]
+#[allow(dead_code)] // Shared; no one test uses all of it.
+mod support;
 mod teardown;
 mod version2;
 mod warm;
 mod warm_murder;
+mod warm_neighbours;
+mod warm_pairs;
+mod warm_preload;
+mod warm_storm;

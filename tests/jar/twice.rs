@@ -24,8 +24,11 @@ pub enum Who {
 const USER: u32 = 54_321;
 /// Set in the processes that run one test.
 const MARK: &str = "BELLJAR_TEST_AS";
-/// A test that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// A test that takes longer hangs; `BELLJAR_TEST_SECONDS` says otherwise for a soak.
+fn patience() -> Duration {
+    let seconds = std::env::var("BELLJAR_TEST_SECONDS").ok();
+    Duration::from_secs(seconds.and_then(|text| text.parse().ok()).unwrap_or(150))
+}
 
 /// Makes two tests of each function: `NAME::as_root` and `NAME::as_user`.
 macro_rules! both {
@@ -99,10 +102,10 @@ fn finish(name: &str, command: &mut Command) {
     let status = loop {
         match child.try_wait().expect("to wait") {
             Some(status) => break status.to_string(),
-            None if since.elapsed() > PATIENCE => {
+            None if since.elapsed() > patience() => {
                 child.kill().expect("to end it");
                 child.wait().expect("its end");
-                break format!("no end after {} s", PATIENCE.as_secs());
+                break format!("no end after {} s", patience().as_secs());
             }
             None => std::thread::sleep(Duration::from_millis(5)),
         }

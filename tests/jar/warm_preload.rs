@@ -1,0 +1,201 @@
+//! Templates whose imports have patched what they could: no unsealed worker is ever handed out, the reason is told, and jobs
+//! have outcomes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use belljar::Sandbox;
+use belljar::outcome::Status;
+
+use crate::glass::{code, expect, jar, stdout, told};
+use crate::twice::Who;
+use crate::warm::{all_warm, pool, until};
+
+/// Finds the namespaces of our own runtime files, which are no modules.
+const FIND: &str = "\
+import gc, os, sys
+def scope(name):
+    return next(found for found in gc.get_objects() if type(found) is dict and name in found)
+TEMPLATE = os.path.exists('/proc/self/fd/4')
+if not TEMPLATE:
+    raise ImportError('cold')
+seal, main = scope('LOCKED_SECUREBITS'), scope('load_boot')
+call = seal['call']
+";
+
+/// What an import may do to the code that seals workers, and what the look from outside says to it.
+const PATCHES: &[(&str, &str, &str)] = &[
+    (
+        "keeps_capabilities",
+        "seal['call'] = lambda number, *args: None if number == seal['CAPSET'] or args[:1] in ((28,), (47,)) else call(number, *args)\nseal['drop_bounding'] = lambda every: None",
+        "it has capabilities",
+    ),
+    (
+        "keeps_the_bounding_set",
+        "seal['drop_bounding'] = lambda every: None",
+        "it has capabilities",
+    ),
+    (
+        "loads_no_filter",
+        "seal['call'] = lambda number, *args: None if number == seal['SECCOMP'] else call(number, *args)",
+        "1 filters",
+    ),
+    (
+        "loads_two_filters",
+        "seal['call'] = lambda number, *args: [call(number, *args) for _ in range(2 if number == seal['SECCOMP'] else 1)]",
+        "seal a worker",
+    ),
+    (
+        "stays_in_a_network",
+        "turns = []\ndef patched(number, *args):\n    if number == seal['SETNS']:\n        turns.append(1)\n        if len(turns) == 2: return\n    call(number, *args)\nseal['call'] = patched",
+        "it is not in the jar's net namespace",
+    ),
+    (
+        "stays_in_a_mount_namespace",
+        "turns = []\ndef patched(number, *args):\n    if number == seal['SETNS']:\n        turns.append(1)\n        if len(turns) == 1: return\n    call(number, *args)\nseal['call'] = patched",
+        "it is not in the jar's mnt namespace",
+    ),
+    (
+        "keeps_descriptors",
+        "seal['close_from'] = lambda first: None",
+        "it has descriptors",
+    ),
+    (
+        "forks_in_the_jar",
+        "import time\nreseed = scope('reseed')\nreal = reseed['reseed']\ndef patched(found):\n    if os.fork() == 0: time.sleep(1000)\n    real(found)\nreseed['reseed'] = patched",
+        "it is not alone in its jar",
+    ),
+    (
+        "starts_a_thread",
+        "import threading, time\nreseed = scope('reseed')\nreal = reseed['reseed']\ndef patched(found):\n    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n    real(found)\nreseed['reseed'] = patched",
+        "2 threads",
+    ),
+    (
+        "sends_another_process",
+        "import time\nfork = main['fork']\ndef patched():\n    if fork() == 0: time.sleep(1000)\n    return fork()\nmain['fork'] = patched",
+        "it is not the process that was asked for",
+    ),
+    (
+        "fails_to_seal",
+        "import time\ndef patched(*args):\n    time.sleep(0.02)\n    raise OSError(5, '')\nseal['call'] = patched",
+        "seal a worker",
+    ),
+    (
+        "ends_when_it_forks",
+        "os.register_at_fork(before=lambda: os._exit(7))",
+        "a worker could not be made",
+    ),
+];
+
+/// A sandbox with a virtualenv that has all of these modules in it.
+fn with_modules(modules: &[(&str, String)]) -> (tempfile::TempDir, Sandbox) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("open to all");
+    let python = fs::canonicalize("/usr/bin/python3").expect("the system's Python");
+    let name = python
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("its name")
+        .to_owned();
+    let venv: PathBuf = folder.path().join("venv");
+    let packages = venv.join("lib").join(&name).join("site-packages");
+    fs::create_dir_all(&packages).expect("folders");
+    fs::create_dir(venv.join("bin")).expect("a folder");
+    std::os::unix::fs::symlink(&python, venv.join("bin/python")).expect("a link");
+    fs::write(venv.join("pyvenv.cfg"), "home = /usr/bin\n").expect("a file");
+    for (name, source) in modules {
+        fs::write(packages.join(format!("{name}.py")), source).expect("a module");
+    }
+    (folder, jar(|policy| policy.venv = Some(venv)))
+}
+
+fn patched(name: &str, patch: &str) -> (tempfile::TempDir, Sandbox) {
+    let (folder, jar) = with_modules(&[(name, format!("{FIND}{patch}\n"))]);
+    let jar = jar.with_preload([name]).expect("a name");
+    (folder, jar)
+}
+
+both! {
+    fn unsealed_workers_are_never_handed_out(_who) {
+        let modules: Vec<(&str, String)> = PATCHES.iter().map(|(name, patch, _)| (*name, format!("{FIND}{patch}\n"))).collect();
+        let (_folder, jar) = with_modules(&modules);
+        let pool = pool();
+        for (name, _, wanted) in PATCHES {
+            let jar = jar.with_preload([*name]).expect("a name");
+            let outcome = pool.run(&jar, code("print('ran')")).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(stdout(&outcome), "ran\n", "{name}");
+            let reason = outcome.cold.unwrap_or_else(|| panic!("{name}: it ran warm"));
+            assert!(reason.contains(wanted), "{name}: {reason}");
+        }
+        // The control: what is found and not patched is sealed, and runs warm.
+        let (_folder, jar) = patched("looks_only", "seal['call'] = lambda number, *args: call(number, *args)");
+        let outcome = pool.run(&jar, code("print('ran')")).expect("an outcome");
+        assert_eq!((stdout(&outcome).as_str(), outcome.cold), ("ran\n", None));
+    }
+
+    fn a_worker_outside_of_its_cgroup_is_never_handed_out(who) {
+        // Where there is no cgroup there is nothing to enter.
+        let (_folder, jar) = patched("enters_no_cgroup", "seal['write'] = lambda number, data: len(data)");
+        let pool = pool();
+        let outcome = pool.run(&jar, code("print('ran')")).expect("an outcome");
+        assert_eq!(stdout(&outcome), "ran\n");
+        match who {
+            Who::Root => assert!(outcome.cold.as_ref().is_some_and(|reason| reason.contains("it is not in the jar's cgroup")), "{:?}", outcome.cold),
+            Who::User => assert_eq!(outcome.cold, None),
+        }
+    }
+
+    fn templates_that_do_not_reap_are_replaced(_who) {
+        for patch in ["main['reap'] = lambda: None", "import signal\nreap = main['reap']\ndef patched():\n    signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n    reap()\nmain['reap'] = patched"] {
+            let (_folder, jar) = patched("does_not_reap", patch);
+            let pool = pool();
+            for number in 0..4i32 {
+                let since = Instant::now();
+                let outcome = pool.run(&jar, code(&format!("raise SystemExit({number})"))).expect("an outcome");
+                assert_eq!((outcome.exit_code, outcome.cold.as_ref()), (Some(number), None), "{patch}: {}", told(&outcome));
+                assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
+            }
+        }
+    }
+
+    fn templates_that_kill_all_end_no_other_sandbox(_who) {
+        let (_folder, hostile) = patched("kills_all", "os.register_at_fork(after_in_parent=lambda: os.kill(-1, 9))");
+        let (pool, peaceful) = (pool(), jar(|_| {}));
+        let task = pool.spawn(&peaceful, code("import time; time.sleep(1.5); print('lived')")).expect("a job");
+        until("it runs", || pool.stats().busy == 1);
+        for _ in 0..3 {
+            let outcome = pool.run(&hostile, code("print('ran')")).expect("an outcome");
+            assert_eq!(stdout(&outcome), "ran\n");
+            assert!(outcome.cold.is_some(), "no worker of it lives that long");
+        }
+        let outcome = task.wait().expect("an outcome");
+        assert_eq!((stdout(&outcome).as_str(), outcome.cold), ("lived\n", None));
+        // The control: the same without the kill.
+        let (_folder, tame) = patched("kills_none", "os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), 0))");
+        assert_eq!(pool.run(&tame, code("print('ran')")).expect("an outcome").cold, None);
+    }
+
+    fn templates_that_lie_about_ends_keep_no_job_from_its_own(_who) {
+        // It says that a worker has ended well as soon as it is born, and that others have too.
+        let lie = "tell = main['tell']\ndef patched(message):\n    tell(message)\n    for pid in {message.get('pid', 0), 1, 2, 7}:\n        tell({'ended': pid, 'status': 0, 'max_rss': 1, 'cpu_usec': 1})\nmain['tell'] = patched";
+        let (_folder, jar) = patched("lies", lie);
+        let pool = pool();
+        for number in 0..3i32 {
+            let outcome = pool.run(&jar, code(&format!("import time; time.sleep(0.1); print('{number}', flush=True); raise SystemExit(3)"))).expect("an outcome");
+            assert_eq!(stdout(&outcome), format!("{number}\n"), "{}", told(&outcome));
+            expect(&outcome, Status::Exited);
+        }
+    }
+
+    fn a_preload_that_only_fails_is_told_and_runs_warm(_who) {
+        let (_folder, jar) = with_modules(&[("fails", "raise RuntimeError('at import')".into()), ("prints", "import sys\nsys.stdout.write('never seen')\n".into())]);
+        let jar = jar.with_preload(["fails", "prints"]).expect("names");
+        let pool = pool();
+        let warmed = pool.warm(&jar, 1).expect("workers");
+        assert_eq!(warmed.modules[0].error.as_deref(), Some("RuntimeError: at import"));
+        assert_eq!(stdout(&pool.run(&jar, code("print('ran')")).expect("an outcome")), "ran\n");
+        all_warm(&pool);
+    }
+}

@@ -13,6 +13,7 @@ use crate::cabinet::{Cabinet, Spec};
 use crate::error::Error;
 use crate::sandbox::{Digest, Sandbox};
 use crate::warden::start::make_group;
+use crate::warden::sweep;
 
 /// How often a look is taken when nothing happens.
 const LOOK: Duration = Duration::from_secs(1);
@@ -261,9 +262,18 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
     // Locked, so that nothing is heard before it is known whose it is.
     let mut state = lock(&core.state);
     let (reads, read) = (core.clone(), cabinet.clone());
+    let groups = sweep::hierarchy(sandbox.plan()).cloned();
     let reader = std::thread::Builder::new()
         .name("belljar-cabinet".into())
-        .spawn(move || listen(&reads, &digest, number, &read));
+        .spawn(move || {
+            listen(&reads, &digest, number, &read);
+            let warden = read.warden_pid();
+            // Waits for the warden's end; one that was killed could not remove its cgroup.
+            drop(read);
+            if let Some(hierarchy) = groups {
+                sweep::sweep_after(&hierarchy, warden);
+            }
+        });
     match (state.shelves.get_mut(&digest), reader) {
         (Some(shelf), Ok(reader)) => {
             shelf.cabinet = Some(Open {

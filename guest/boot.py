@@ -21,8 +21,8 @@ _imp.exec_builtin(faulthandler)
 sys.modules.pop("faulthandler", None)
 display, exc_info, register = sys.__excepthook__, sys.exc_info, faulthandler.register
 ours, parts, job, voice = {id(globals()): globals()}, {}, {}, []
-# Given back when the job has used up its memory, so that a last frame can be sent. So large that it is mapped on its own,
-# and no page of it is ever touched.
+# Given back when the job has used up its memory, so that a last frame can be sent. So large that it is mapped on its
+# own, and no page of it is ever touched.
 spare = [bytes(1 << 20)]
 
 

@@ -16,7 +16,8 @@ __builtins__ = dict(vars(builtins))
 folder, _, suffix = __file__.rpartition("/boot")
 getpid, write, fstat, set_blocking, close = posix.getpid, posix.write, posix.fstat, posix.set_blocking, posix.close
 # Made without the import system, which takes longer than all the rest.
-faulthandler = _imp.create_builtin(type(sys.implementation)(name="faulthandler")) or __import__("faulthandler")
+named = type(sys.implementation)(name="faulthandler")  # type: ignore[call-arg]
+faulthandler = _imp.create_builtin(named) or __import__("faulthandler")  # type: ignore[arg-type]
 _imp.exec_builtin(faulthandler)
 sys.modules.pop("faulthandler", None)
 display, exc_info, register = sys.__excepthook__, sys.exc_info, faulthandler.register

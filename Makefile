@@ -24,6 +24,7 @@ SECONDS ?= 60
 # For `make soak`.
 RUNS ?= 2000
 JOBS ?= 10000
+KILLS ?= 2000
 
 .PHONY: help
 help:  ## List the tasks
@@ -116,9 +117,11 @@ $(BENCH_VENV)/complete: benches/packages.txt
 	touch $@
 
 .PHONY: soak
-soak: build  ## Two thousand runs and ten thousand warm jobs in a row: nothing may be left, nothing may grow
+soak: build  ## Two thousand runs, ten thousand warm jobs, two thousand kills: nothing may be left, nothing may grow
 	cargo build --quiet --release --locked --package belljar-dev
 	$(TARGET)/release/belljar-dev soak --belljar $(BELLJAR) --runs $(RUNS) --warm $(JOBS)
+	BELLJAR_STORM=$(KILLS) BELLJAR_TEST_SECONDS=7200 \
+		cargo test --locked --package belljar-cli --test jar -- --test-threads=1 warm_storm:: warm_preload::
 
 # Coverage comes from the compiler's own pass, so that any compiler will do; `cargo +nightly fuzz run TARGET` works as well.
 FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -5,7 +5,7 @@ use std::time::Duration;
 use belljar::Outcome;
 use belljar::outcome::Status::{self, Exited, Raised, Returned, Signalled, TimedOut};
 
-use crate::glass::{code, expect, jar, run, run_with, stdout, told};
+use crate::glass::{Either, code, expect, jar, run, run_with, stdout, told};
 
 /// Helpers that the forging guests share.
 const FORGE: &str = "\
@@ -29,7 +29,7 @@ fn ends(source: &str, status: Status) -> Outcome {
     outcome
 }
 
-both! {
+both_ways! {
     fn forged_frame_does_not_outrank_facts(_who) {
         // The first frame is the guest's last word; exit status, signals and the clock are not its to tell.
         ends("send(frame(1)); os._exit(0)", Returned);
@@ -184,7 +184,7 @@ os._exit(4)";
             "import _io, builtins; builtins.open = None",
             "globals().clear()",
         ] {
-            let outcome = jar(|_| {}).run_job(code(&format!("E = ValueError\n{patch}\nraise ValueError('mine') if 'ValueError' in globals() else None\n"))).expect("an outcome");
+            let outcome = jar(|_| {}).either(code(&format!("E = ValueError\n{patch}\nraise ValueError('mine') if 'ValueError' in globals() else None\n"))).expect("an outcome");
             assert!(matches!(outcome.status, Raised | Exited | Returned), "{patch}: {}", told(&outcome));
             assert_eq!(outcome.status == Returned, outcome.exit_code == Some(0) && outcome.exception.is_none(), "{patch}: {}", told(&outcome));
         }

@@ -3,7 +3,7 @@
 use belljar::outcome::Status::{self, Exited, Raised, Returned, Signalled};
 use belljar::{Error, Outcome};
 
-use crate::glass::{code, expect, jar, program, run, script, stdout, told};
+use crate::glass::{Either, code, expect, jar, program, run, script, stdout, told};
 
 /// Code, and the status, exit code and signal that it must end with.
 type Case = (&'static str, Status, Option<i32>, Option<i32>);
@@ -17,11 +17,11 @@ fn check(outcome: &Outcome, (source, status, exit_code, signal): Case) {
 fn all(cases: &[Case]) {
     let jar = jar(|_| {});
     for case in cases {
-        check(&jar.run_job(code(case.0)).expect("an outcome"), *case);
+        check(&jar.either(code(case.0)).expect("an outcome"), *case);
     }
 }
 
-both! {
+both_ways! {
     fn own_word_decides_between_returned_raised_and_exited(_who) {
         all(&[
             ("pass", Returned, Some(0), None),
@@ -115,7 +115,7 @@ time.sleep(0.2)
 
     fn program_that_is_not_there_is_our_error(_who) {
         for (words, reason) in [(&["/no/such"][..], 2), (&["no-such-program"], 2), (&["/etc/passwd"], 13), (&["/usr"], 13)] {
-            match jar(|_| {}).run_job(program(words)) {
+            match jar(|_| {}).either(program(words)) {
                 Err(Error::Program { program, source }) => {
                     assert_eq!((program.as_str(), source.raw_os_error()), (words[0], Some(reason)));
                 }
@@ -127,7 +127,7 @@ time.sleep(0.2)
     fn programs_end_as_they_end(_who) {
         let jar = jar(|_| {});
         let end = |words: &[&str]| {
-            let outcome = jar.run_job(program(words)).expect("an outcome");
+            let outcome = jar.either(program(words)).expect("an outcome");
             (outcome.status, outcome.exit_code, outcome.signal)
         };
         assert_eq!(end(&["true"]), (Exited, Some(0), None));
@@ -143,10 +143,10 @@ time.sleep(0.2)
         let Err(Error::Call { .. }) = jar.call::<i64>("def f(x): raise ValueError(x)", (1,)) else { panic!("no error") };
         let mut job = script("import sys; print(sys.argv, __name__, __file__)");
         job.args = vec!["a b".into(), "--flag".into()];
-        let outcome = jar.run_job(job).expect("an outcome");
+        let outcome = jar.either(job).expect("an outcome");
         assert_eq!(stdout(&outcome), "['/script/script.py', 'a b', '--flag'] __main__ /script/script.py\n");
         let module = belljar::Job::new(belljar::job::Program::Module("this".into()));
-        let outcome = jar.run_job(module).expect("an outcome");
+        let outcome = jar.either(module).expect("an outcome");
         expect(&outcome, Returned);
         assert!(stdout(&outcome).starts_with("The Zen of Python"), "{}", told(&outcome));
     }

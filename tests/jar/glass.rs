@@ -1,10 +1,11 @@
 //! Short ways to start a jar.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use belljar::job::{Job, Program};
 use belljar::outcome::Status;
-use belljar::{Outcome, Plan, Policy, Sandbox};
+use belljar::{Error, Outcome, Plan, Policy, Pool, Sandbox};
 
 /// A jar under the default policy, changed, with a deadline that a hanging test meets soon.
 pub fn jar(change: impl FnOnce(&mut Policy)) -> Sandbox {
@@ -37,14 +38,50 @@ pub fn program(words: &[&str]) -> Job {
     job
 }
 
+/// The pool of a test that shall run on parked workers.
+static POOL: Mutex<Option<Pool>> = Mutex::new(None);
+/// Reasons to run cold that are the job's own or its plan's.
+const OWN_REASONS: [&str; 3] = [
+    "the program is not Python",
+    "a draft belongs to one run",
+    "a template is not shown a folder of the host that can be written",
+];
+
+/// Runs a test with its jobs on the workers of one pool.
+pub fn on_workers(test: impl FnOnce()) {
+    *POOL.lock().expect("a lock") = Some(Pool::new().expect("a pool"));
+    test();
+    // Gone before anyone looks for what is left.
+    drop(POOL.lock().expect("a lock").take());
+}
+
+/// A job of a test that runs both ways.
+pub trait Either {
+    /// Cold, or on a worker where the test says so; then for no other reason cold than the job's own.
+    fn either(&self, job: Job) -> Result<Outcome, Error>;
+}
+
+impl Either for Sandbox {
+    fn either(&self, job: Job) -> Result<Outcome, Error> {
+        let pool = POOL.lock().expect("a lock").clone();
+        let Some(pool) = pool else {
+            return self.run_job(job);
+        };
+        let outcome = pool.run(self, job)?;
+        let why = outcome.cold.as_deref();
+        assert!(why.is_none_or(|why| OWN_REASONS.contains(&why)), "{why:?}");
+        Ok(outcome)
+    }
+}
+
 /// Runs code under the default policy.
 pub fn run(source: &str) -> Outcome {
-    jar(|_| {}).run_job(code(source)).expect("an outcome")
+    jar(|_| {}).either(code(source)).expect("an outcome")
 }
 
 /// Runs code under a changed policy.
 pub fn run_with(source: &str, change: impl FnOnce(&mut Policy)) -> Outcome {
-    jar(change).run_job(code(source)).expect("an outcome")
+    jar(change).either(code(source)).expect("an outcome")
 }
 
 /// The plan of a policy, to be tampered with.

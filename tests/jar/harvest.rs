@@ -9,14 +9,14 @@ use belljar::outcome::Status;
 use belljar::{Outcome, Policy};
 use tempfile::TempDir;
 
-use crate::glass::{code, expect, jar, told};
+use crate::glass::{Either, code, expect, jar, told};
 
 /// Runs code and collects what it left.
 fn collect(source: &str, change: impl FnOnce(&mut Policy)) -> (Outcome, TempDir) {
     let folder = TempDir::new().expect("a folder");
     let mut job = code(source);
     job.collect = Some(folder.path().into());
-    let outcome = jar(change).run_job(job).expect("an outcome");
+    let outcome = jar(change).either(job).expect("an outcome");
     expect(&outcome, Status::Returned);
     (outcome, folder)
 }
@@ -36,7 +36,7 @@ fn everything(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-both! {
+both_ways! {
     fn plain_files_come_out_whole(_who) {
         let source = "import os\nos.makedirs('a/b')\nopen('a/b/text', 'w').write('hello')\nopen('bytes', 'wb').write(bytes(range(256)) * 5000)\nopen('empty', 'w').close()\nos.chmod('empty', 0o755)";
         let (outcome, folder) = collect(source, |_| {});
@@ -54,7 +54,7 @@ both! {
         let mut job = code("import os\nopen('changed', 'a').write('!'); os.remove('removed'); open('new', 'w').close()\nprint(open('same').read())");
         let file = |name: &str| InputFile { path: name.into(), content: b"text".to_vec() };
         job.files = vec![file("same"), file("changed"), file("removed"), file("deep/er/one")];
-        let outcome = jar(|_| {}).run_job(job).expect("an outcome");
+        let outcome = jar(|_| {}).either(job).expect("an outcome");
         expect(&outcome, Status::Returned);
         let changes = &outcome.changes;
         assert_eq!((&changes.modified[..], &changes.deleted[..]), (&["changed".to_owned()][..], &["removed".to_owned()][..]), "{changes:?}");
@@ -147,7 +147,7 @@ for name in [b'new\\nline', b'\\x1b[31mred', b'\\xff\\xfe', b'-rf', b' ', b'...'
         let folder = TempDir::new().expect("a folder");
         let mut job = code("import os\nopen('partial', 'w').write('half')\nos.kill(os.getpid(), 9)");
         job.collect = Some(folder.path().into());
-        let outcome = jar(|_| {}).run_job(job).expect("an outcome");
+        let outcome = jar(|_| {}).either(job).expect("an outcome");
         expect(&outcome, Status::Signalled);
         assert_eq!(outcome.changes.created, ["partial"]);
         assert_eq!(fs::read_to_string(folder.path().join("partial")).expect("a file"), "half");

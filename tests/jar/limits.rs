@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use belljar::Policy;
 use belljar::outcome::{Limit, Status};
 
-use crate::glass::{code, expect, jar, run_with, stdout, told};
+use crate::glass::{Either, code, expect, jar, run_with, stdout, told};
 use crate::twice::Who;
 
 fn few_pids(policy: &mut Policy) {
     policy.limits.pids = 24;
 }
 
-both! {
+both_ways! {
     fn fork_bomb_stops_at_the_limit(who) {
         let source = "\
 import os, time, errno
@@ -181,7 +181,7 @@ for _ in range(8):
         assert_eq!((outcome.status, outcome.limit), (Status::Raised, Some(Limit::Disk)), "{}", told(&outcome));
         let truncated = run_with("open('big', 'wb').truncate(2 << 20)", limit);
         assert_eq!((truncated.status, truncated.limit), (Status::Raised, Some(Limit::Disk)), "{}", told(&truncated));
-        let outcome = jar(limit).run_job(crate::glass::program(&["dd", "if=/dev/zero", "of=big", "bs=1M", "count=2"])).expect("an outcome");
+        let outcome = jar(limit).either(crate::glass::program(&["dd", "if=/dev/zero", "of=big", "bs=1M", "count=2"])).expect("an outcome");
         assert_eq!((outcome.status, outcome.signal, outcome.limit), (Status::Signalled, Some(25), Some(Limit::Disk)), "{}", told(&outcome));
         expect(&run_with("open('fits', 'wb').write(bytes(1 << 20))", limit), Status::Returned);
     }

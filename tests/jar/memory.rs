@@ -29,7 +29,7 @@ const TAKING: [(&str, &str); 4] = [
     ),
 ];
 
-both! {
+both_ways! {
     fn memory_of_the_process_ends_the_run(who) {
         for (name, source) in TAKING {
             let outcome = run_with(source, small);

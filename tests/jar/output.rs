@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use belljar::job::Sink;
 use belljar::outcome::{Captured, Limit, Status};
 
-use crate::glass::{code, expect, jar, program, run, run_with, told};
+use crate::glass::{Either, code, expect, jar, program, run, run_with, told};
 
 fn written(stream: &Captured) -> u64 {
     stream.head.len() as u64 + stream.tail.len() as u64 + stream.dropped
@@ -20,7 +20,7 @@ fn peak(pid: u32) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-both! {
+both_ways! {
     fn flood_on_both_streams_is_counted_exactly(_who) {
         // 512 MiB on each: the reader of one must never wait for the other.
         let source = "\
@@ -136,7 +136,7 @@ os.write(1, b'END'); os.write(2, b'end')";
         drop(reader);
         let mut job = program(&["yes"]);
         job.stdout = Sink::Forward(OwnedFd::from(writer));
-        let outcome = jar(|_| {}).run_job(job).expect("an outcome");
+        let outcome = jar(|_| {}).either(job).expect("an outcome");
         assert_eq!((outcome.status, outcome.signal), (Status::Signalled, Some(13)), "{}", told(&outcome));
     }
 

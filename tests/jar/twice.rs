@@ -52,6 +52,21 @@ macro_rules! both {
     )+ };
 }
 
+/// As `both`, and as many again on parked workers: `on_workers::NAME::as_root` and so on.
+#[allow(unused_macros)] // The tests of the agent share this file.
+macro_rules! both_ways {
+    ($(fn $name:ident($who:ident) $body:block)+) => {
+        both! { $(fn $name($who) $body)+ }
+
+        mod on_workers {
+            #[allow(unused_imports)]
+            use super::*;
+
+            both! { $(fn $name($who) { crate::glass::on_workers(|| $body); })+ }
+        }
+    };
+}
+
 /// Whether this is the process that people start, not one that it started to run one test.
 pub fn is_outer() -> bool {
     std::env::var_os(MARK).is_none()

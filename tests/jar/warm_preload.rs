@@ -177,6 +177,19 @@ both! {
         assert_eq!(pool.run(&tame, code("print('ran')")).expect("an outcome").cold, None);
     }
 
+    fn templates_that_are_slow_to_fork_keep_no_job_for_ever(_who) {
+        // Where there is time for it, one that never does: the keeper gives up after 20 s, the pool after three of these.
+        let soak = std::env::var_os("BELLJAR_STORM").is_some();
+        let seconds = if soak { 1_000_000 } else { 2 };
+        let (_folder, jar) = patched("slow", &format!("import time\nos.register_at_fork(before=lambda: time.sleep({seconds}))"));
+        let since = Instant::now();
+        let outcome = pool().run(&jar, code("print('ran')")).expect("an outcome");
+        assert_eq!(stdout(&outcome), "ran\n");
+        assert_eq!(outcome.cold.is_some(), soak, "{:?}", outcome.cold);
+        assert!(since.elapsed() >= Duration::from_secs(2), "control: it was slow");
+        assert!(since.elapsed() < Duration::from_secs(90), "{:?}", since.elapsed());
+    }
+
     fn templates_that_lie_about_ends_keep_no_job_from_its_own(_who) {
         // It says that a worker has ended well as soon as it is born, and that others have too.
         let lie = "tell = main['tell']\ndef patched(message):\n    tell(message)\n    for pid in {message.get('pid', 0), 1, 2, 7}:\n        tell({'ended': pid, 'status': 0, 'max_rss': 1, 'cpu_usec': 1})\nmain['tell'] = patched";

@@ -13,7 +13,7 @@ const PROMISES: usize = 7;
 /// The folder whose files are tests themselves.
 const ATTACKS: &str = "tests/attacks/";
 /// Macros that make a test of each function in them.
-const TEST_MACROS: [&str; 2] = ["both! {", "proptest! {"];
+const TEST_MACROS: [&str; 3] = ["both! {", "both_ways! {", "proptest! {"];
 
 struct Promise {
     title: String,

@@ -215,7 +215,12 @@ pub fn solo(
         let mut seen = Vec::new();
         live.read(&mut seen)?;
         let report = live.finish(stage)?;
-        let left = leaks::groups(report.warden);
+        let wardens = report.others.iter().chain([&report.warden]);
+        let left: Vec<String> = wardens.flat_map(|warden| leaks::groups(*warden)).collect();
+        let cold = report.outcome.as_ref().and_then(|outcome| outcome.cold.as_ref());
+        if let Some(cold) = cold.filter(|_| given.contains(&"parked worker")) {
+            return Err(format!("it ran cold: {cold}"));
+        }
         let changed = before.differs(&canaries()?);
         match (left.is_empty(), changed.is_empty()) {
             (true, true) => Ok(Run { seen, report }),

@@ -177,7 +177,8 @@ impl Stage {
 /// The run that an attack's `given` lines describe.
 pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]) -> Result<Request, String> {
     let mut policy = Policy::default();
-    let (mut knobs, mut own_warden, mut leak, mut preload) = (Vec::new(), false, false, None);
+    let (mut knobs, mut own_warden, mut leak, mut warm, mut preload) =
+        (Vec::new(), false, false, false, None);
     for item in given {
         let mut mount = |source: PathBuf, target: &str, access| {
             policy.mounts.push(Mount {
@@ -207,6 +208,7 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
             "host network" => policy.network = Network::Host,
             "own warden" => own_warden = true,
             "leaky caller" => leak = true,
+            "parked worker" => warm = true,
             "little memory" => policy.limits.memory = 64 << 20,
             "preload" => {
                 let venv = preloads::venv(scene, source, &facts(scene)).map_err(|error| error.to_string())?;
@@ -230,7 +232,7 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
         own_warden,
         leak,
         terminal: false,
-        warm: preload.is_some(),
+        warm: warm || preload.is_some(),
         preload,
     })
 }

@@ -11,6 +11,8 @@ pub fn play(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
     for (given, families) in [
         (&[][..], Families::Local),
         (&["loopback"][..], Families::Internet),
+        (&["parked worker"][..], Families::Local),
+        (&["parked worker", "loopback"][..], Families::Internet),
     ] {
         let run = solo(
             stage,

@@ -12,26 +12,29 @@ use crate::stage::{Stage, Who};
 
 /// A set-uid program of root, which on the host makes whoever runs it root.
 pub fn set_uid(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
-    let mut planted = None;
-    let source = include_str!("set_uid.py");
-    let run = solo(
+    let mut wrong = run_set_uid(stage, who, &["canary shown read-only"])?;
+    wrong.extend(run_set_uid(
         stage,
         who,
-        source,
-        (&["canary shown read-only"], &[]),
-        &[],
-        |scene, _| {
-            let path = scene.folder.join("canary/id");
-            plant(&path).map_err(|error| format!("plant a set-uid program: {error}"))?;
-            // The control: on the host it works.
-            let mut id = Command::new(&path);
-            id.arg("-u");
-            std::os::unix::process::CommandExt::uid(&mut id, 12_345);
-            let output = id.output().map_err(|error| error.to_string())?;
-            planted = Some(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-            Ok(())
-        },
-    )?;
+        &["canary shown read-only", "parked worker"],
+    )?);
+    Ok(wrong)
+}
+
+fn run_set_uid(stage: &Stage, who: Who, given: &[&str]) -> Result<Vec<String>, String> {
+    let mut planted = None;
+    let source = include_str!("set_uid.py");
+    let run = solo(stage, who, source, (given, &[]), &[], |scene, _| {
+        let path = scene.folder.join("canary/id");
+        plant(&path).map_err(|error| format!("plant a set-uid program: {error}"))?;
+        // The control: on the host it works.
+        let mut id = Command::new(&path);
+        id.arg("-u");
+        std::os::unix::process::CommandExt::uid(&mut id, 12_345);
+        let output = id.output().map_err(|error| error.to_string())?;
+        planted = Some(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        Ok(())
+    })?;
     let mut wrong = Vec::new();
     wrong.extend(run.want("effective user of a set-uid program", "1000"));
     if planted.as_deref() != Some("0") {
@@ -53,6 +56,11 @@ pub fn device(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     for (given, without, wanted) in [
         (&["canary shown read-only"][..], &[][..], ["EACCES", "ENOENT"]),
+        (
+            &["canary shown read-only", "parked worker"],
+            &[],
+            ["EACCES", "ENOENT"],
+        ),
         (&[], &["no devices", "landlock"], ["ENOENT", "ok"]),
     ] {
         let run = solo(

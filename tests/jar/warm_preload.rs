@@ -147,6 +147,25 @@ both! {
         }
     }
 
+    fn a_worker_without_its_own_limits_is_never_handed_out(_who) {
+        // Processes are limited so where there is no cgroup, processor time everywhere.
+        let (_folder, jar) = with_modules(&[("sets_no_limits", format!("{FIND}seal['set_limit'] = lambda *args: None\n"))]);
+        let mut plan = jar.plan().clone();
+        for step in plan.steps_mut() {
+            if let belljar::plan::Step::Rlimits { limits } = step {
+                limits.retain(|limit| limit.name != "cpu");
+                limits.push(belljar::plan::Rlimit { name: "cpu".into(), soft: 1000, hard: 1000 });
+            }
+        }
+        let jar = Sandbox::from_plan(plan).expect("a sandbox").with_preload(["sets_no_limits"]).expect("a name");
+        let outcome = pool().run(&jar, code("print('ran')")).expect("an outcome");
+        assert_eq!(stdout(&outcome), "ran\n");
+        assert!(outcome.cold.as_ref().is_some_and(|reason| reason.contains("its limits are not set")), "{:?}", outcome.cold);
+        // The control: limits that are set are no reason.
+        let (_folder, jar) = patched("sets_limits", "");
+        assert_eq!(pool().run(&jar, code("print('ran')")).expect("an outcome").cold, None);
+    }
+
     fn templates_that_do_not_reap_are_replaced(_who) {
         for patch in ["main['reap'] = lambda: None", "import signal\nreap = main['reap']\ndef patched():\n    signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n    reap()\nmain['reap'] = patched"] {
             let (_folder, jar) = patched("does_not_reap", patch);

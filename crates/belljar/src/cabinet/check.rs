@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use belljar_linux::inspect::{Entry, Identity, Proc, Status};
 use belljar_linux::namespaces::Kind;
+use belljar_linux::rlimits;
+use rustix::process::Resource;
 
 use crate::jar::{Room, filter};
 use crate::plan::Step;
@@ -24,6 +26,8 @@ pub(super) struct Look {
     /// Of a template; a worker has its own on top.
     filters: u32,
     privileges: bool,
+    /// Limits that a worker sets for itself, and the highest that they may be.
+    limits: Vec<(Resource, u64)>,
 }
 
 /// What a particular worker must look like.
@@ -44,6 +48,7 @@ impl Look {
             proc: Proc::open("/proc")?,
             filters: u32::from(!filter(room).is_empty()),
             privileges: room.has(|step| matches!(step, Step::Privileges)),
+            limits: limits(room),
         })
     }
 
@@ -147,6 +152,12 @@ impl Look {
                 status.no_new_privs, status.filters, status.threads
             ));
         }
+        for (resource, most) in &self.limits {
+            let found = rlimits::get_for(pid, *resource).map_err(|error| unseen(pid, &error))?;
+            if found.hard.is_none_or(|hard| hard > *most) {
+                return Err("its limits are not set".into());
+            }
+        }
         if status.ns_pids.last() != Some(&WORKER_PID)
             || template.is_some_and(|template| status.ppid != template)
         {
@@ -181,6 +192,22 @@ impl Look {
         }
         Ok(())
     }
+}
+
+/// Those of [`super::template::is_workers_own`].
+fn limits(room: &Room<'_>) -> Vec<(Resource, u64)> {
+    let mut found = Vec::new();
+    for step in room.plan.steps() {
+        let Step::Rlimits { limits } = step else {
+            continue;
+        };
+        found.extend(limits.iter().filter_map(|limit| match limit.name.as_str() {
+            "nproc" => Some((Resource::Nproc, limit.hard)),
+            "cpu" => Some((Resource::Cpu, limit.hard)),
+            _ => None,
+        }));
+    }
+    found
 }
 
 fn status(entry: &Entry) -> Result<Status, String> {

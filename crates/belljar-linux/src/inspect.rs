@@ -78,13 +78,8 @@ impl Proc {
 
     /// The numbers of the processes whose parent is `parent`, ended ones among them until they are reaped.
     pub fn children(&self, parent: i32) -> io::Result<Vec<i32>> {
-        // The kernel's own list, of a process with one thread, where it is built in: no walk over all processes.
-        if let Ok(bytes) = read(&self.folder, &format!("{parent}/task/{parent}/children")) {
-            let text = String::from_utf8_lossy(&bytes);
-            return Ok(text
-                .split_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .collect());
+        if let Some(found) = self.listed_children(parent) {
+            return Ok(found);
         }
         let mut found = Vec::new();
         for pid in self.processes()? {
@@ -97,6 +92,19 @@ impl Proc {
             }
         }
         Ok(found)
+    }
+
+    /// The kernel's own lists, one for each thread, where they are built in: no walk over all processes.
+    fn listed_children(&self, parent: i32) -> Option<Vec<i32>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tasks = rustix::fs::openat(&self.folder, format!("{parent}/task"), flags, Mode::empty()).ok()?;
+        let mut found = Vec::new();
+        for thread in numbers(&tasks).ok()? {
+            let bytes = read(&tasks, &format!("{thread}/children")).ok()?;
+            let text = String::from_utf8_lossy(&bytes);
+            found.extend(text.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+        }
+        Some(found)
     }
 }
 

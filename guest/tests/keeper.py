@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -24,6 +25,11 @@ SKIPS = (GUEST.parent / "tests/skips.toml").read_text()
 PARTS = ("boot", "script", "call", "ended", "report", "template", "seal", "seeds", "worker", "preload")
 KINDS = {1: "returned", 2: "raised", 3: "exited", 8: "parked", 9: "failed"}
 SECONDS = 30
+
+# A shell ignores these two for what it starts in the background, which is inherited; a real keeper resets them.
+for number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def skip(need: str) -> None:

@@ -35,7 +35,9 @@ both! {
     fn waiting_job_is_cancelled_at_once(_who) {
         let mut client = Client::with_jobs(1);
         let sandbox = client.open(&json!({}));
-        let running = client.code(sandbox, "import time; time.sleep(60)", &json!({}));
+        // It has to run before it is cancelled below: one that is still being set up is answered with an error instead.
+        let running = client.code(sandbox, "import time; print('on', flush=True); time.sleep(60)", &json!({"stream": true}));
+        assert_eq!(client.answer(running).body, b"on\n");
         let waiting = client.code(sandbox, "print('never')", &json!({}));
         let interrupted = client.code(sandbox, "print('never')", &json!({}));
         client.say(Kind::Cancel, waiting, &json!({}), &[]);

@@ -1,0 +1,140 @@
+//! The end of a run: the jar is emptied, and what it had already said and printed is taken.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use belljar_linux::process;
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use super::{Kill, Watch, Watched};
+use crate::error::Error;
+use crate::jar::{Report, receive};
+use crate::outcome::Captured;
+use crate::warden::cpu;
+use crate::warden::start::Streams;
+use crate::warden::steer::Wish;
+use crate::warden::stream::Stream;
+
+/// How long a guest whose time is up may take to say where it is.
+const ANSWER: Duration = Duration::from_millis(20);
+
+impl Watch<'_> {
+    /// Once the jar is to end: empty it, then take what it had already written.
+    pub(super) fn last_words(&mut self) {
+        self.make_buffer();
+        if self.seen.kill == Some(Kill::Deadline) {
+            self.ask_where();
+        }
+        // A process that is killed along with its init is waited for by nobody, so its figures would be lost.
+        if self.seen.kill.is_some() || self.has_value() {
+            let roots = self.jar.roots();
+            self.seen.cpu_usec = cpu::tree(&roots);
+            self.seen.max_rss = self.seen.max_rss.max(cpu::largest(&roots));
+        }
+        if self.jar.empty().is_err() {
+            return;
+        }
+        while let Ok(Some((report, fds))) = poll_report(&self.jar.report) {
+            // There is nobody left to see a terminal.
+            self.streams.terminal = None;
+            let _ = self.told(report, fds);
+        }
+        while self.decoder.wants() > 0 && self.jar.control.is_some() && readable(self.jar.control.as_ref()) {
+            self.hear();
+        }
+        self.drain();
+        while let Some(relay) = &mut self.relay
+            && !relay.is_over()
+        {
+            relay.advance(PollFlags::OUT, PollFlags::IN);
+        }
+    }
+
+    /// Takes what was printed before the end.
+    pub(super) fn drain(&mut self) {
+        let steer = self.steer;
+        let mut ended = || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
+        self.streams.stdout.drain(&mut self.buffer, &mut ended);
+        self.streams.stderr.drain(&mut self.buffer, &mut ended);
+    }
+
+    /// Asks a guest whose time is up where it is; its runtime answers in the place of a frame, or not at all.
+    fn ask_where(&mut self) {
+        let (Some(guest), Some(control)) = (self.guest(), &self.jar.control) else {
+            return;
+        };
+        if self.decoder.is_empty() && process::signal_last(guest).is_ok() && readable_within(control, ANSWER)
+        {
+            let length = rustix::io::read(control, &mut self.buffer[..]).unwrap_or(0);
+            self.seen.stuck = Some(String::from_utf8_lossy(&self.buffer[..length]).into_owned());
+            self.jar.control = None;
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Result<Watched, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        if self.has_value() && self.seen.kill.is_none() {
+            // It was ended where Python would have exited.
+            self.seen.status = Some(0);
+        }
+        if self.seen.status.is_none() && self.seen.kill.is_none() && !self.memory_ran_out() {
+            let how = self
+                .jar
+                .empty()
+                .map(|ended| format!("wait status {:#x}", ended.status))?;
+            return Err(Error::Lost {
+                process: "jar init",
+                how,
+            });
+        }
+        (self.seen.stdout, self.seen.stderr, self.seen.overflowed) = captured(self.streams)?;
+        Ok(self.seen)
+    }
+
+    /// Init itself may be what the kernel killed.
+    fn memory_ran_out(&self) -> bool {
+        self.jar
+            .group
+            .as_ref()
+            .is_some_and(|group| group.stats().oom_kills > 0)
+    }
+}
+
+/// What was kept of both output streams, and whether more was dropped.
+pub(super) fn captured(streams: Streams) -> Result<(Captured, Captured, bool), Error> {
+    let Streams { stdout, stderr, .. } = streams;
+    // Checked before a draft is applied: a run whose output is lost did not end well.
+    for (name, stream) in [("stdout", &stdout), ("stderr", &stderr)] {
+        if let Some(error) = stream.failed() {
+            return Err(Error::setup(
+                format!("write what the guest printed to {name}"),
+                error,
+            ));
+        }
+    }
+    let overflowed = Stream::overflowed(&stdout) || Stream::overflowed(&stderr);
+    Ok((stdout.finish(), stderr.finish(), overflowed))
+}
+
+fn readable(fd: Option<&OwnedFd>) -> bool {
+    fd.is_some_and(|fd| readable_within(fd, Duration::ZERO))
+}
+
+fn readable_within(fd: &OwnedFd, wait: Duration) -> bool {
+    let wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(wait.subsec_nanos()),
+    };
+    let mut list = [PollFd::new(fd, PollFlags::IN)];
+    rustix::event::poll(&mut list, Some(&wait)).is_ok_and(|ready| ready > 0)
+}
+
+fn poll_report(report: &OwnedFd) -> std::io::Result<Option<(Report, Vec<OwnedFd>)>> {
+    if readable(Some(report)) {
+        receive(report.as_fd())
+    } else {
+        Ok(None)
+    }
+}

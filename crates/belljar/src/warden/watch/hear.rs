@@ -1,0 +1,167 @@
+//! What a running jar says: its init or keeper by reports, the guest by a frame, the kernel where both are silent.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use belljar_linux::pidfd;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+use super::Watch;
+use crate::error::Error;
+use crate::jar::{Report, receive};
+use crate::warden::pump::Relay;
+
+/// How long a keeper may take to tell how a worker ended, before the kernel is asked, and before nobody is: longer than the
+/// keeper waits for a template to reap, and for the worker to be its own after that.
+const GONE_TOLD: Duration = Duration::from_millis(20);
+const GONE_LOST: Duration = Duration::from_secs(3);
+
+impl Watch<'_> {
+    pub(super) fn report(&mut self) -> Result<(), Error> {
+        match receive(self.jar.report.as_fd()) {
+            Ok(Some((report, fds))) => self.told(report, fds),
+            // Its end of the socket closes when it ends; the pidfd tells how.
+            Ok(None) => self.wait_for_init(),
+            // Init is our own code; if it talks nonsense, or is gone, the jar ends.
+            Err(error) => {
+                self.fail(Error::setup("hear from the jar", error));
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn told(&mut self, report: Report, fds: Vec<OwnedFd>) -> Result<(), Error> {
+        match report {
+            Report::Started { draft, terminal } => return self.started(draft, terminal, fds),
+            Report::Ended {
+                status,
+                max_rss,
+                cpu_usec,
+            } => {
+                self.seen.status = Some(status);
+                self.seen.max_rss = self.seen.max_rss.max(max_rss);
+                self.seen.cpu_usec = self.seen.cpu_usec.max(cpu_usec);
+            }
+            Report::Failed { step, errno } => self.fail(Error::Setup {
+                step,
+                source: std::io::Error::from_raw_os_error(errno),
+                hint: None,
+            }),
+            Report::NoProgram { errno } => self.fail(Error::Program {
+                program: self.jar.program.clone(),
+                source: std::io::Error::from_raw_os_error(errno),
+            }),
+        }
+        Ok(())
+    }
+
+    /// The first failure is the cause of what comes after it.
+    fn fail(&mut self, error: Error) {
+        self.failed = self.failed.take().or(Some(error));
+    }
+
+    /// The report socket has ended before the pidfd was seen: wait for that, so that the loop does not spin.
+    fn wait_for_init(&mut self) -> Result<(), Error> {
+        let mut list = [PollFd::new(&self.jar.init, PollFlags::IN)];
+        let patience = Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
+        match rustix::event::poll(&mut list, Some(&patience)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::setup("wait for the jar", error)),
+        }
+    }
+
+    fn started(&mut self, draft: bool, terminal: bool, fds: Vec<OwnedFd>) -> Result<(), Error> {
+        let mut fds = fds.into_iter();
+        self.guest = fds.next();
+        self.seen.workdir = fds.next();
+        if draft {
+            self.seen.upper = fds.next();
+        }
+        if terminal && let (Some(master), Some(tty)) = (fds.next(), self.streams.terminal.take()) {
+            self.relay = Some(Relay::new(tty, master)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn control(&mut self, events: PollFlags) {
+        if events.contains(PollFlags::OUT) {
+            self.send();
+        }
+        if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            self.hear();
+        }
+    }
+
+    /// Writes as much of the job as the worker's socket takes.
+    fn send(&mut self) {
+        let (Some(control), Some(warm)) = (&self.jar.control, &mut self.jar.warm) else {
+            return;
+        };
+        match send_some(control.as_fd(), &warm.job[warm.sent..]) {
+            Ok(length) => warm.sent += length,
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // The worker is gone, and its end will be told; or it does not want the rest.
+            Err(_) => warm.sent = warm.job.len(),
+        }
+    }
+
+    pub(super) fn hear(&mut self) {
+        self.make_buffer();
+        let Some(control) = &self.jar.control else { return };
+        // A whole small frame in one read; what comes after the frame is the decoder's to ignore.
+        match rustix::io::read(control, &mut self.buffer[..]) {
+            Ok(0) => self.jar.control = None,
+            Ok(length) => {
+                let mut rest = &self.buffer[..length];
+                while self.decoder.wants() > 0 && !rest.is_empty() {
+                    let (part, after) = rest.split_at(self.decoder.wants().min(rest.len()));
+                    rest = after;
+                    match self.decoder.push(part) {
+                        Ok(frame) => self.seen.frame = self.seen.frame.take().or(frame),
+                        Err(error) => {
+                            tracing::debug!(%error, "the guest sent no frame");
+                            self.jar.control = None;
+                            return;
+                        }
+                    }
+                }
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => {
+                // The kernel says so when the other end goes with unread bytes, and a job is read whole before it runs.
+                self.unread = self.jar.warm.is_some() && error == Errno::CONNRESET;
+                self.jar.control = None;
+            }
+        }
+    }
+
+    /// A template that dies between reaping a worker and telling of it leaves it to the kernel to tell.
+    pub(super) fn ask_kernel(&mut self) {
+        let (Some(gone), Some(warm), None) = (self.gone, &self.jar.warm, self.seen.status) else {
+            return;
+        };
+        if gone.elapsed() < GONE_TOLD {
+            return;
+        }
+        match pidfd::exit_info(warm.worker.as_fd()) {
+            Ok(Some(info)) => self.seen.status = Some(info.status),
+            _ if gone.elapsed() > GONE_LOST => {
+                self.failed = Some(Error::Lost {
+                    process: "worker",
+                    how: "nobody can tell how".into(),
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Sends what the socket takes now. No signal comes when the other end is gone.
+pub(crate) fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<usize> {
+    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}

@@ -1,0 +1,132 @@
+//! What a watch waits for, and for how long.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use super::{LATE, Watch};
+use crate::error::Error;
+use crate::warden::start::Warm;
+
+/// How often processor time is looked at when it is limited.
+const CPU_LOOK: Duration = Duration::from_millis(20);
+/// How often the kernel is asked how a worker ended: it knows when the worker has been reaped.
+const GONE_LOOK: Duration = Duration::from_millis(2);
+
+/// Everything that is polled, in the order of the poll list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Init,
+    Report,
+    Worker,
+    Control,
+    Stdin,
+    Stdout,
+    Stderr,
+    Memory,
+    Caller,
+    Tty,
+    Master,
+}
+
+impl Watch<'_> {
+    pub(super) fn poll(&self) -> Result<Vec<(Source, PollFlags)>, Error> {
+        let mut wanted: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(10);
+        wanted.push((Source::Init, self.jar.init.as_fd(), PollFlags::IN));
+        wanted.push((Source::Report, self.jar.report.as_fd(), PollFlags::IN));
+        if let Some(warm) = self.jar.warm.as_ref().filter(|_| self.gone.is_none()) {
+            wanted.push((Source::Worker, warm.worker.as_fd(), PollFlags::IN));
+        }
+        let mut control = PollFlags::empty();
+        control.set(PollFlags::IN, self.decoder.wants() > 0);
+        control.set(PollFlags::OUT, self.unsent());
+        if !control.is_empty() {
+            wanted.extend(
+                self.jar
+                    .control
+                    .as_ref()
+                    .map(|fd| (Source::Control, fd.as_fd(), control)),
+            );
+        }
+        wanted.extend(
+            self.streams
+                .input
+                .interest()
+                .map(|(fd, flags)| (Source::Stdin, fd, flags)),
+        );
+        wanted.extend(
+            self.streams
+                .stdout
+                .interest()
+                .map(|(fd, flags)| (Source::Stdout, fd, flags)),
+        );
+        wanted.extend(
+            self.streams
+                .stderr
+                .interest()
+                .map(|(fd, flags)| (Source::Stderr, fd, flags)),
+        );
+        wanted.extend(
+            self.oom
+                .as_ref()
+                .map(|oom| (Source::Memory, oom.as_fd(), oom.poll_flags())),
+        );
+        wanted.extend(self.steer.fd().map(|fd| (Source::Caller, fd, PollFlags::IN)));
+        if let Some(relay) = &self.relay {
+            let [(tty, caller), (master, guest)] = relay.interest();
+            wanted.push((Source::Tty, tty, caller));
+            if !relay.is_over() {
+                wanted.push((Source::Master, master, guest));
+            }
+        }
+        let mut list: Vec<PollFd<'_>> = wanted
+            .iter()
+            .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
+            .collect();
+        match rustix::event::poll(&mut list, self.patience().as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::setup("wait for the jar", error)),
+        }
+        // Init last: what came before its end is dealt with first.
+        let mut ready: Vec<(Source, PollFlags)> = list
+            .iter()
+            .zip(&wanted)
+            .filter(|(poll, _)| !poll.revents().is_empty())
+            .map(|(poll, (source, ..))| (*source, poll.revents()))
+            .collect();
+        let init_ended = ready.first().is_some_and(|(source, _)| *source == Source::Init);
+        ready.rotate_left(usize::from(init_ended));
+        Ok(ready)
+    }
+
+    /// How long to wait at most.
+    fn patience(&self) -> Option<Timespec> {
+        let until = self
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let look = self.cpu_limit.map(|_| CPU_LOOK);
+        let late = self
+            .jar
+            .warm
+            .as_ref()
+            .filter(|warm| warm.late.is_some())
+            .map(|_| LATE.saturating_sub(self.jar.since.elapsed()));
+        let gone = self
+            .gone
+            .filter(|_| self.seen.status.is_none())
+            .map(|_| GONE_LOOK);
+        let least = [until, look, late, gone].into_iter().flatten().min();
+        // Rounded up, so that the deadline has passed when the wait is over.
+        least.map(|least| Timespec {
+            tv_sec: least.as_secs() as i64,
+            tv_nsec: i64::from(least.subsec_nanos()),
+        })
+    }
+
+    /// Whether a part of the job is still to be written.
+    fn unsent(&self) -> bool {
+        let part = |warm: &Warm| warm.sent < warm.job.len();
+        self.jar.warm.as_ref().is_some_and(part)
+    }
+}

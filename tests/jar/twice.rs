@@ -27,7 +27,7 @@ const MARK: &str = "BELLJAR_TEST_AS";
 /// A test that takes longer hangs; `BELLJAR_TEST_SECONDS` says otherwise for a soak.
 fn patience() -> Duration {
     let seconds = std::env::var("BELLJAR_TEST_SECONDS").ok();
-    Duration::from_secs(seconds.and_then(|text| text.parse().ok()).unwrap_or(150))
+    Duration::from_secs(seconds.and_then(|text| text.parse().ok()).unwrap_or(300))
 }
 
 /// Makes two tests of each function: `NAME::as_root` and `NAME::as_user`.

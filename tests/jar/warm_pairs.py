@@ -109,7 +109,7 @@ MARKS = {
     "signal handler": (lambda: signal.signal(signal.SIGUSR2, signal.SIG_IGN), lambda: signal.getsignal(signal.SIGUSR2) == signal.SIG_IGN),
     "blocked signal": (lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1}), lambda: signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, set())),
     "timer": (lambda: signal.setitimer(signal.ITIMER_REAL, 1000), lambda: signal.getitimer(signal.ITIMER_REAL)[0] > 0),
-    "rank": (lambda: os.nice(3), lambda: os.nice(0) > 0),
+    "rank": (lambda: os.nice(3), lambda: os.nice(0) > RANK),
     "limit": (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (77, resource.getrlimit(resource.RLIMIT_NOFILE)[1])), lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 77),
     "abstract socket": (lambda: listens("\0" + MARK), lambda: reaches(socket.AF_UNIX, "\0" + MARK)),
     "path socket": (lambda: listens("/tmp/mark.sock"), lambda: reaches(socket.AF_UNIX, "/tmp/mark.sock")),
@@ -123,6 +123,8 @@ MARKS = {
     "descriptor": (lambda: os.dup2(1, 57), lambda: os.path.exists("/proc/self/fd/57")),
     "name of the process": (lambda: libc.prctl(15, MARK.encode(), 0, 0, 0), lambda: open("/proc/self/comm").read().startswith("mark")),
 }
+# What the host itself was started with.
+RANK = int(os.environ["RANK"])
 EXITS = atexit._ncallbacks()
 
 

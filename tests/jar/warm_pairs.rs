@@ -20,6 +20,8 @@ fn job(mode: &str, names: &[String]) -> Job {
         .chain(names.iter().map(String::as_str))
         .map(Into::into)
         .collect();
+    let rank = rustix::process::getpriority_process(None).expect("our own rank");
+    job.env.push(("RANK".into(), rank.to_string()));
     job
 }
 

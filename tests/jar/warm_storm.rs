@@ -24,6 +24,8 @@ const ENGINE: &str = "BELLJAR_STORM_ENGINE";
 const CALLERS: usize = 3;
 /// Promised.
 const GONE: Duration = Duration::from_secs(1);
+/// When a pool that has not recovered never will.
+const RECOVERED: Duration = Duration::from_secs(40);
 const VICTIMS: [&str; 7] = [
     "engine", "warden", "builder", "keeper", "template", "init", "worker",
 ];
@@ -230,6 +232,7 @@ both! {
         let mut engine = Engine::start();
         let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
         let mut done = 0;
+        let mut since_kill = Instant::now();
         while done < kills {
             std::thread::sleep(Duration::from_micros(chance.next(60_000) as u64));
             // Each in its turn; only the moment is chance.
@@ -250,6 +253,7 @@ both! {
                 // At some moments there is none.
                 let found = engine.find(what);
                 let Some(victim) = found.get(chance.next(found.len())).copied() else {
+                    assert!(since_kill.elapsed() < RECOVERED, "no {what} to be killed: {}", engine.told());
                     continue;
                 };
                 let mut family = match what {
@@ -261,12 +265,13 @@ both! {
                 gone(&family, what);
             }
             done += 1;
+            since_kill = Instant::now();
             *counted.entry(what).or_default() += 1;
             // Somebody is served on a parked worker again, or still.
             if done % 5 == 0 {
                 let (before, since) = (engine.warm(), Instant::now());
                 while engine.warm() < before + CALLERS {
-                    assert!(since.elapsed() < Duration::from_secs(40), "no warm job after {what}: {}", engine.told());
+                    assert!(since.elapsed() < RECOVERED, "no warm job after {what}: {}", engine.told());
                     std::thread::sleep(Duration::from_millis(5));
                 }
             }

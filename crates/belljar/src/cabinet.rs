@@ -58,9 +58,18 @@ pub(crate) struct Cabinet {
     process: Child,
 }
 
-/// Something that happened in a cabinet.
+/// What comes from a cabinet.
 #[derive(Debug)]
 pub(crate) enum Event {
+    /// A worker is sealed, checked and waits for its job.
+    Parked(Box<Parked>),
+    /// Anything that brings no worker.
+    Told(Told),
+}
+
+/// What a cabinet has to tell.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Told {
     /// A template has done its imports; workers can be made.
     Ready {
         /// The interpreter's version.
@@ -68,8 +77,6 @@ pub(crate) enum Event {
         /// How each import went.
         modules: Vec<Preloaded>,
     },
-    /// A worker is sealed, checked and waits for its job.
-    Parked(Box<Parked>),
     /// A worker could not be made.
     Failed {
         /// The number that it was asked for with.

@@ -18,7 +18,7 @@ use crate::plan::{Plan, Step};
 pub(crate) use guest::{choose, filter, set_limits};
 pub(crate) use init::{Failure, enter, groups, init, prepare, set_up, step};
 pub(crate) use report::{Report, receive, send};
-pub(crate) use root::{folder, mask, mask_sources, open_folder};
+pub(crate) use root::{folder, mask, mask_sources, open_folder, scratch_part};
 pub(crate) use sources::{Sources, open_sources};
 
 /// What init needs, all of it prepared by the warden before the copy is made.

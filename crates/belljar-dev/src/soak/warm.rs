@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::ensure;
 use belljar::{Job, Pool, Sandbox};
 
+use crate::family::family;
+
 /// Jobs after which everything has been made that is made once: templates, buffers, prepared namespaces.
 const SETTLED: usize = 500;
 /// Bytes that may come and go: allocators keep a little of what they are given back.
@@ -104,34 +106,6 @@ impl Size {
             mounts: fs::read_to_string("/proc/self/mountinfo")?.lines().count(),
         })
     }
-}
-
-/// This process and all below it.
-fn family() -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(|pid: u32| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
-            Some((pid, parent))
-        })
-        .collect();
-    let mut family = vec![std::process::id()];
-    let mut next = 0;
-    while next < family.len() {
-        let head = family[next];
-        family.extend(
-            parents
-                .iter()
-                .filter(|(_, parent)| *parent == head)
-                .map(|(pid, _)| *pid),
-        );
-        next += 1;
-    }
-    family
 }
 
 fn resident(pid: u32) -> u64 {

@@ -4,6 +4,8 @@ use std::fs;
 
 use belljar::{Pool, Sandbox};
 
+use crate::family::family;
+
 /// Workers in one step of the staircase.
 const STEP: usize = 20;
 
@@ -18,31 +20,7 @@ pub fn of_a_worker(sandbox: &Sandbox) -> anyhow::Result<u64> {
 }
 
 fn of_descendants() -> u64 {
-    let parents: Vec<(u32, u32)> = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(|pid: u32| Some((pid, parent(pid)?)))
-        .collect();
-    let mut family = vec![std::process::id()];
-    let mut next = 0;
-    while next < family.len() {
-        let head = family[next];
-        family.extend(
-            parents
-                .iter()
-                .filter(|(_, parent)| *parent == head)
-                .map(|(pid, _)| *pid),
-        );
-        next += 1;
-    }
-    family[1..].iter().filter_map(|pid| share(*pid)).sum()
-}
-
-fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    family()[1..].iter().filter_map(|pid| share(*pid)).sum()
 }
 
 /// Proportional set size. Processes that hide from their user tell it to root alone.

@@ -8,9 +8,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use belljar_linux::process::{self, Namespaces};
 use belljar_linux::{descriptors, privileges, seccomp};
 
-use super::Spec;
 use super::keeper::keeper;
-use super::message::{FromKeeper, send};
+use super::message::tell;
+use super::{Spec, Told};
 use crate::jar::{Failure, Room, enter, groups, mask_sources, prepare, set_up, step};
 use crate::plan::Step;
 
@@ -20,7 +20,7 @@ pub(super) fn builder(mut room: Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -
         Ok(keeper) => wait(&room, &keeper),
         Err((step, error)) => {
             let errno = error.raw_os_error().unwrap_or_default();
-            let _ = send(engine, &FromKeeper::Broken { step, errno }, &[]);
+            tell(engine, Told::Broken { step, errno });
             1
         }
     }

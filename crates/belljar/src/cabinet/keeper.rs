@@ -13,8 +13,8 @@ use std::path::Path;
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, mount, privileges, process, signals};
 
-use super::Spec;
-use super::message::{FromKeeper, send};
+use super::message::tell;
+use super::{Spec, Told};
 use crate::jar::{Failure, Room, step};
 use crate::plan::{Namespace, Step};
 
@@ -34,7 +34,7 @@ pub(super) fn keeper(room: &Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> i3
         Ok(()) => 0,
         Err((step, error)) => {
             let errno = error.raw_os_error().unwrap_or_default();
-            let _ = send(engine.as_fd(), &FromKeeper::Broken { step, errno }, &[]);
+            tell(engine.as_fd(), Told::Broken { step, errno });
             1
         }
     }

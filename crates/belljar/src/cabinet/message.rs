@@ -7,7 +7,7 @@ use belljar_linux::descriptors;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Parked, Spec};
+use super::{Event, Parked, Spec, Told};
 use crate::error::Error;
 use crate::plan::Plan;
 
@@ -52,32 +52,13 @@ pub(super) enum ToKeeper {
 /// Keeper to engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromKeeper {
-    Ready {
-        python: Vec<u32>,
-        modules: Vec<Preloaded>,
-    },
     /// With the descriptors of [`Parked`], in its order.
     Parked {
         number: u64,
         worker_pid: i32,
         timings: Timings,
     },
-    Failed {
-        number: u64,
-        step: String,
-        errno: i32,
-    },
-    Cold {
-        reason: String,
-    },
-    Lost {
-        what: String,
-    },
-    Rotated,
-    Broken {
-        step: String,
-        errno: i32,
-    },
+    Told(Told),
 }
 
 /// How one import of a template went.
@@ -119,12 +100,7 @@ pub(crate) struct Timings {
 impl FromKeeper {
     pub(super) fn into_event(self, fds: Vec<OwnedFd>) -> Result<Event, Error> {
         Ok(match self {
-            Self::Ready { python, modules } => Event::Ready { python, modules },
-            Self::Failed { number, step, errno } => Event::Failed { number, step, errno },
-            Self::Cold { reason } => Event::Cold { reason },
-            Self::Lost { what } => Event::Lost { what },
-            Self::Rotated => Event::Rotated,
-            Self::Broken { step, errno } => Event::Broken { step, errno },
+            Self::Told(told) => Event::Told(told),
             Self::Parked {
                 number,
                 worker_pid,
@@ -167,6 +143,11 @@ impl FromKeeper {
 /// Sends one message.
 pub(super) fn send(socket: BorrowedFd<'_>, said: &impl Serialize, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     descriptors::send(socket, &serde_json::to_vec(said)?, fds).map(drop)
+}
+
+/// Tells the engine. One that is gone does not hear it.
+pub(super) fn tell(engine: BorrowedFd<'_>, told: Told) {
+    let _ = send(engine, &FromKeeper::Told(told), &[]);
 }
 
 /// Receives one message; `None` when the other end is gone.

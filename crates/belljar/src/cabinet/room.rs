@@ -14,7 +14,7 @@ use belljar_linux::process::{self, Namespaces};
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{confine, descriptors, network, privileges, seccomp, signals};
 
-use crate::jar::{Failure, Report, folder, mask, open_folder, send, set_up, step};
+use crate::jar::{Failure, Report, folder, mask, open_folder, scratch_part, send, set_up, step};
 use crate::plan::{HOME, Namespace, Plan, SCRIPT, Step};
 
 /// A jar whose PID 1 is on its way.
@@ -234,17 +234,7 @@ fn scratch(size: u64, inodes: u64, targets: &[PathBuf]) -> io::Result<OwnedFd> {
     let mut parts = Vec::new();
     for (number, target) in targets.iter().enumerate() {
         let part = site.join(number.to_string());
-        fs::create_dir(&part)?;
-        let tree = mount::detach(&part, false)?;
-        let no_exec = target == Path::new("/dev/shm");
-        mount::restrict(
-            tree.as_fd(),
-            Attributes {
-                no_exec,
-                ..Attributes::WRITE
-            },
-        )?;
-        parts.push(tree);
+        parts.push(scratch_part(&part, target)?);
     }
     let shelf = site.join("script");
     fs::create_dir(&shelf)?;

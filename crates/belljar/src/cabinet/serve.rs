@@ -9,8 +9,9 @@ use belljar_linux::{caller, descriptors, process, rlimits, userns};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::Told;
 use super::builder::builder;
-use super::message::{FromKeeper, Opening, send};
+use super::message::{Opening, tell};
 use crate::error::Error;
 use crate::jar::{Room, open_sources};
 use crate::job::{Job, Program};
@@ -36,8 +37,7 @@ pub(crate) fn hold(opening: &Opening, keeper: OwnedFd, engine: &UnixStream) -> R
                 Error::Setup { step, .. } => step.clone(),
                 error => error.to_string(),
             };
-            // An engine that is gone does not hear it.
-            let _ = send(keeper.as_fd(), &FromKeeper::Broken { step, errno }, &[]);
+            tell(keeper.as_fd(), Told::Broken { step, errno });
             Err(error)
         }
     }

@@ -30,7 +30,7 @@ fn parked(cabinet: &Cabinet, number: u64) -> Parked {
     cabinet.make(number, false, &[]).unwrap();
     loop {
         match next(cabinet) {
-            Event::Ready { .. } => {}
+            Event::Told(Told::Ready { .. }) => {}
             Event::Parked(parked) => return *parked,
             other => panic!("{other:?}"),
         }

@@ -109,17 +109,7 @@ impl Root {
         mount::attach(space.as_fd(), site)?;
         for (number, target) in targets.iter().enumerate() {
             let part = site.join(number.to_string());
-            folder(&part)?;
-            let tree = mount::detach(&part, false)?;
-            let no_exec = target == Path::new("/dev/shm");
-            mount::restrict(
-                tree.as_fd(),
-                Attributes {
-                    no_exec,
-                    ..Attributes::WRITE
-                },
-            )?;
-            self.parts.push(tree);
+            self.parts.push(scratch_part(&part, target)?);
         }
         let draft = room
             .plan
@@ -286,6 +276,21 @@ fn place<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
         }
         done => done,
     }
+}
+
+/// A folder of the scratch space as a mount of its own, for `target`. Nothing runs from shared memory.
+pub(crate) fn scratch_part(part: &Path, target: &Path) -> io::Result<OwnedFd> {
+    folder(part)?;
+    let tree = mount::detach(part, false)?;
+    let no_exec = target == Path::new("/dev/shm");
+    mount::restrict(
+        tree.as_fd(),
+        Attributes {
+            no_exec,
+            ..Attributes::WRITE
+        },
+    )?;
+    Ok(tree)
 }
 
 pub(crate) fn folder(path: &Path) -> io::Result<()> {

@@ -12,7 +12,7 @@ use super::shelf::Shelf;
 use super::stats::{PoolStats, Sums, Warmed};
 use super::waiter::{Cancel, Grant, Waiter, lock};
 use super::worker::Worker;
-use crate::cabinet::Event;
+use crate::cabinet::{Event, Told};
 use crate::error::Error;
 use crate::sandbox::{Digest, Sandbox};
 
@@ -220,26 +220,28 @@ impl Core {
 
     /// Something happened in a cabinet.
     pub(super) fn happened(&self, digest: &Digest, cabinet: u64, event: Event) {
-        if let Event::Parked(parked) = event {
-            self.parked(digest, cabinet, parked);
-            return self.tell();
-        }
+        let told = match event {
+            Event::Parked(parked) => {
+                self.parked(digest, cabinet, parked);
+                return self.tell();
+            }
+            Event::Told(told) => told,
+        };
         let mut dropped = Vec::new();
         let mut state = lock(&self.state);
         let State { shelves, counted, .. } = &mut *state;
         let Some(shelf) = shelves.get_mut(digest).filter(|shelf| shelf.is_of(cabinet)) else {
             return;
         };
-        match event {
-            Event::Parked(_) => {}
-            Event::Ready { python, modules } => {
+        match told {
+            Told::Ready { python, modules } => {
                 for module in modules.iter().filter(|module| module.error.is_some()) {
                     tracing::warn!(module = module.name, error = module.error, "a preload failed");
                 }
                 tracing::debug!(?python, "a template is ready");
                 shelf.modules = Some(modules.into_iter().map(Into::into).collect());
             }
-            Event::Failed { number, step, errno } => {
+            Told::Failed { number, step, errno } => {
                 counted.failed += 1;
                 let reason = format!("a worker could not be made: {step}: {}", text(errno));
                 tracing::warn!(reason);
@@ -248,18 +250,18 @@ impl Core {
                 shelf.failed(reason);
                 refuse(shelf);
             }
-            Event::Cold { reason } => {
+            Told::Cold { reason } => {
                 tracing::info!(reason, "jobs run cold");
                 shelf.goes_cold(reason);
                 refuse(shelf);
                 dropped.extend(shelf.parked.drain(..));
             }
-            Event::Lost { what } => tracing::warn!(what, "a template was lost"),
-            Event::Rotated => {
+            Told::Lost { what } => tracing::warn!(what, "a template was lost"),
+            Told::Rotated => {
                 counted.rotations += 1;
                 shelf.generation += 1;
             }
-            Event::Broken { step, errno } => {
+            Told::Broken { step, errno } => {
                 let reason = format!("the cabinet could not be built: {step}: {}", text(errno));
                 tracing::warn!(reason);
                 shelf.failed(reason);

@@ -1,13 +1,14 @@
-//! Pretended installations in a temporary folder, and the real interpreter of this machine, asked by starting it.
+//! Pretended installations in a temporary folder.
+
+mod real;
+mod total;
+mod virtualenv;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use proptest::prelude::*;
-
-use super::{Interpreter, InterpreterError, Surroundings, Version, elf, find, find_in, for_policy, venv};
+use super::{Interpreter, InterpreterError, Surroundings, Version, elf, find, find_in, for_policy};
 use crate::policy::{Access, Mount, Policy};
 
 /// A folder with pretended interpreters, and surroundings that see nothing else.
@@ -275,145 +276,6 @@ fn bad_requests_are_one_clear_line_each() {
     }
 }
 
-#[test]
-fn virtualenv_brings_the_interpreter_below_and_the_links_between() {
-    let stage = Stage::new();
-    stage.install("uv/cpython-3.12.9-linux-x86_64-gnu", 12, Some(9));
-    stage.link(
-        "uv/cpython-3.12-linux-x86_64-gnu",
-        "cpython-3.12.9-linux-x86_64-gnu",
-    );
-    stage.link(
-        "env/bin/python",
-        "@uv/cpython-3.12-linux-x86_64-gnu/bin/python3.12",
-    );
-    let home = stage.at("uv/cpython-3.12-linux-x86_64-gnu/bin");
-    let config = format!(
-        "home = {}\nimplementation = CPython\nuv = 0.9\nversion_info = 3.12.9\n",
-        home.display()
-    );
-    stage.write("env/pyvenv.cfg", &config, 0o644);
-    for found in [
-        stage.find(None, Some("env")),
-        stage.find(Some("./env/bin/python"), None),
-        stage.find(Some("./env"), None),
-    ] {
-        let found = found.unwrap();
-        assert_eq!(found.executable, stage.at("env/bin/python"));
-        assert_eq!(
-            found.base_executable,
-            stage.at("uv/cpython-3.12.9-linux-x86_64-gnu/bin/python3.12")
-        );
-        assert_eq!(found.venv, Some(stage.at("env")));
-        assert_eq!(
-            found.mounts,
-            [stage.at("env"), stage.at("uv/cpython-3.12.9-linux-x86_64-gnu")]
-        );
-        let links: Vec<_> = found
-            .links
-            .iter()
-            .map(|link| (link.path.clone(), link.target.clone()))
-            .collect();
-        let alias = stage.at("uv/cpython-3.12-linux-x86_64-gnu");
-        assert_eq!(links, [(alias, stage.at("uv/cpython-3.12.9-linux-x86_64-gnu"))]);
-    }
-    assert!(stage.find(Some("3.12"), Some("env")).is_ok());
-    assert_eq!(
-        stage.refusal(Some("3.11"), Some("env")),
-        "virtualenv env is for Python 3.12.9, and python 3.11 was asked for; leave one of the two out"
-    );
-}
-
-#[test]
-fn virtualenv_on_path_counts_as_the_interpreter_below_it() {
-    let mut stage = Stage::new();
-    stage.install("opt/python3.12", 12, None);
-    stage.link("env/bin/python3", "@opt/python3.12/bin/python3.12");
-    stage.write("env/pyvenv.cfg", "version = 3.12.0\n", 0o644);
-    stage.around.path = Some(stage.at("env/bin").into());
-    let found = stage.find(None, None).unwrap();
-    assert_eq!(
-        (found.venv, found.mounts),
-        (None, vec![stage.at("opt/python3.12")])
-    );
-}
-
-#[test]
-fn copied_virtualenv_is_resolved_by_home() {
-    let stage = Stage::new();
-    stage.install("opt/python3.11", 11, None);
-    stage.write("env/bin/python", "\x7fELF", 0o755);
-    let config = format!(
-        "home = {}\nversion = 3.11.2\n",
-        stage.at("opt/python3.11/bin").display()
-    );
-    stage.write("env/pyvenv.cfg", &config, 0o644);
-    let found = stage.find(None, Some("env")).unwrap();
-    assert_eq!(found.base_prefix, stage.at("opt/python3.11"));
-}
-
-#[test]
-fn broken_virtualenvs_say_what_is_wrong() {
-    let stage = Stage::new();
-    stage.install("opt/python3.11", 11, None);
-    stage.link("gone/bin/python", "/nowhere/bin/python3.12");
-    stage.write("gone/pyvenv.cfg", "home = /nowhere/bin\n", 0o644);
-    stage.write("empty/pyvenv.cfg", "", 0o644);
-    stage.link("moved/bin/python", "@opt/python3.11/bin/python3");
-    stage.write("moved/pyvenv.cfg", "version = 3.10.2\n", 0o644);
-    stage.write("pypy/pyvenv.cfg", "implementation = PyPy\n", 0o644);
-    let again = |name: &str| format!("make it again with `python3 -m venv --clear @/{name}`");
-    assert_eq!(
-        stage.refusal(None, Some("gone")),
-        format!(
-            "virtualenv @/gone is broken: the interpreter below it, /nowhere/bin/python3.12, is gone; {}",
-            again("gone")
-        )
-    );
-    assert_eq!(
-        stage.refusal(None, Some("empty")),
-        format!(
-            "virtualenv @/empty is broken: it has no bin/python; {}",
-            again("empty")
-        )
-    );
-    assert_eq!(
-        stage.refusal(None, Some("moved")),
-        format!(
-            "virtualenv @/moved is broken: it was made for Python 3.10, and @/opt/python3.11/bin/python3.11 is now 3.11; {}",
-            again("moved")
-        )
-    );
-    assert!(stage.refusal(None, Some("pypy")).contains("is PyPy, not CPython"));
-}
-
-/// A virtualenv of a stranger, with an installation of its own beside it.
-#[test]
-fn hostile_virtualenv_shows_nothing_but_itself() {
-    let stage = Stage::new();
-    stage.install("stranger/base", 11, None);
-    stage.write("home/.ssh/id_rsa", "secret", 0o600);
-    stage.write("home/os.py", "", 0o644);
-    stage.link("stranger/base/lib/libpython3.11.so", "@home/.ssh");
-    stage.link("stranger/base/lib/libpython3.11.so.1.0", "@home/.ssh/id_rsa");
-    stage.write("stranger/env/bin/python", "\x7fELF", 0o755);
-    let home = stage.at("stranger/base/bin");
-    let config = format!("home = {}\nversion = 3.11.2\n", home.display());
-    stage.write("stranger/env/pyvenv.cfg", &config, 0o644);
-    let found = stage.find(None, Some("stranger/env")).unwrap();
-    let expected = [
-        stage.at("stranger/base/bin/python3.11"),
-        stage.at("stranger/base/lib/python3.11"),
-        stage.at("stranger/env"),
-    ];
-    assert_eq!(found.mounts, expected);
-
-    fs::remove_dir_all(stage.at("stranger/base/lib/python3.11")).unwrap();
-    stage.link("stranger/base/lib/python3.11", "@home");
-    let refusal = stage.refusal(None, Some("stranger/env"));
-    assert!(refusal.contains("outside its installation"), "{refusal}");
-}
-
 /// As above, where the jar has no /usr: what a program names as its loader and its libraries is shown as well.
 #[test]
 fn hostile_program_shows_libraries_alone() {
@@ -498,114 +360,6 @@ fn link_loop_is_an_error() {
 }
 
 #[test]
-fn config_of_every_maker_is_read() {
-    let stdlib = "home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\nexecutable = /usr/bin/python3.11\n";
-    let virtualenv = "Home=/usr/bin\nversion_info = 3.11.2.final.0\nbase-executable = /usr/bin/python3.11\nimplementation = CPython\nbroken line\n";
-    for text in [stdlib, virtualenv] {
-        let config = venv::parse(text);
-        assert_eq!(config.home, Some("/usr/bin".into()));
-        assert_eq!(config.executable, Some("/usr/bin/python3.11".into()));
-        assert_eq!(config.version, Some((3, 11)));
-    }
-}
-
-/// The interpreter of this machine says of itself what was read from files.
-#[test]
-fn real_interpreter_agrees() {
-    let found = find(None, None).expect("this machine has a Python");
-    let code = "import sys; print(sys.base_prefix, sys.version_info[0], sys.version_info[1], sys.version_info[2], sep='\\n')";
-    let output = Command::new(&found.executable)
-        .args(["-I", "-S", "-c", code])
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(found.base_prefix, Path::new(lines[0]));
-    assert_eq!(
-        (found.version.major.to_string(), found.version.minor.to_string()),
-        (lines[1].into(), lines[2].into())
-    );
-    assert!(
-        found
-            .version
-            .patch
-            .is_none_or(|patch| patch.to_string() == lines[3])
-    );
-}
-
-/// Whatever the real interpreter maps when it imports its extension modules is among what it needs alone.
-#[test]
-fn real_interpreter_needs_nothing_else() {
-    let found = find(None, None).expect("this machine has a Python");
-    let needs = found.alone().unwrap();
-    let code = "import json, ssl, sqlite3, zlib, hashlib, math, socket, select\n\
-                try: import ctypes, lzma, bz2\n\
-                except ImportError: pass\n\
-                print(open('/proc/self/maps').read())";
-    let output = Command::new(&found.executable)
-        .args(["-I", "-c", code])
-        .output()
-        .unwrap();
-    let maps = String::from_utf8(output.stdout).unwrap();
-    let mapped: Vec<&str> = maps
-        .lines()
-        .filter_map(|line| line.split_once('/').map(|_| &line[line.find('/').unwrap()..]))
-        .collect();
-    assert!(
-        mapped
-            .iter()
-            .any(|path| path.contains("libc.so.6") || path.contains("libc-")),
-        "{mapped:?}"
-    );
-    for path in mapped
-        .iter()
-        .filter(|path| !path.contains("/locale/") && !path.contains("gconv"))
-    {
-        assert!(
-            needs
-                .mounts
-                .iter()
-                .any(|mount| Path::new(path).starts_with(mount)),
-            "{path} is not in {needs:?}"
-        );
-    }
-    assert!(
-        !needs
-            .mounts
-            .iter()
-            .any(|mount| mount == Path::new("/usr") || mount == Path::new("/usr/lib"))
-    );
-}
-
-/// A virtualenv that the real interpreter made says of itself what was read from its files.
-#[test]
-fn real_virtualenv_agrees() {
-    let base = find(None, None).expect("this machine has a Python");
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
-    for (name, how) in [("linked", "--symlinks"), ("copied", "--copies")] {
-        let venv = root.join(name);
-        let made = Command::new(&base.executable)
-            .args(["-I", "-m", "venv", "--without-pip", how])
-            .arg(&venv)
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{made:?}");
-        let found = find(None, Some(&venv)).unwrap();
-        let code = "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')";
-        let output = Command::new(&found.executable)
-            .args(["-I", "-c", code])
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let prefixes = [found.prefix, found.base_prefix].map(|prefix| prefix.display().to_string());
-        assert_eq!(text.lines().collect::<Vec<_>>(), prefixes, "{how}");
-        assert_eq!(found.base_executable, base.base_executable);
-        assert!(found.mounts.contains(&venv), "{:?}", found.mounts);
-    }
-}
-
-#[test]
 fn policy_decides_what_the_interpreter_brings() {
     let mount = |source: &str, target: &Path| Mount {
         source: source.into(),
@@ -642,35 +396,5 @@ fn policy_decides_what_the_interpreter_brings() {
             matches!(for_policy(&policy), Err(InterpreterError::Hidden { .. })),
             "{target:?}"
         );
-    }
-}
-
-#[test]
-fn own_program_names_its_libraries() {
-    let elf = elf::parse(&fs::read("/proc/self/exe").unwrap()).unwrap();
-    assert!(elf.needed.iter().any(|name| name == "libc.so.6"), "{elf:?}");
-    assert!(elf.loader.unwrap().contains("/ld-"));
-}
-
-proptest! {
-    #[test]
-    fn elf_reader_is_total(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
-        let mut file = b"\x7fELF\x02\x01".to_vec();
-        file.extend(bytes);
-        elf::parse(&file);
-    }
-
-    /// One wrong byte in a real file, at the front where the tables are.
-    #[test]
-    fn elf_reader_survives_damage(at in 0_usize..4096, byte in any::<u8>()) {
-        let mut file = fs::read("/bin/true").unwrap();
-        let at = at % file.len();
-        file[at] = byte;
-        elf::parse(&file);
-    }
-
-    #[test]
-    fn config_reader_is_total(text in ".{0,256}") {
-        venv::parse(&text);
     }
 }

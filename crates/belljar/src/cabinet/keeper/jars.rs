@@ -10,8 +10,9 @@ use belljar_linux::pidfd;
 use rustix::io::Errno;
 
 use super::loops::{Keeper, Source};
+use crate::cabinet::Told;
 use crate::cabinet::check::{Expected, Look};
-use crate::cabinet::message::{FromKeeper, Timings};
+use crate::cabinet::message::Timings;
 use crate::cabinet::room::{self, Keys};
 
 /// How long each step of making a worker may take before the jar is given up.
@@ -122,7 +123,7 @@ impl Keeper<'_> {
 
     fn refuse(&self, number: u64, step: &str, errno: i32) {
         let step = step.to_owned();
-        self.tell(&FromKeeper::Failed { number, step, errno }, &[]);
+        self.tell(Told::Failed { number, step, errno });
     }
 
     pub(super) fn hear_init(&mut self, number: u64) {

@@ -9,7 +9,8 @@ use belljar_linux::process;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::jars::Jar;
-use crate::cabinet::message::{FromKeeper, ToKeeper, receive, send};
+use crate::cabinet::Told;
+use crate::cabinet::message::{ToKeeper, receive, tell};
 use crate::cabinet::networks::Networks;
 use crate::cabinet::template::Template;
 use crate::cabinet::{Spec, check};
@@ -169,9 +170,8 @@ impl<'a> Keeper<'a> {
         true
     }
 
-    /// Tells the engine. One that is gone is noticed by the loop.
-    pub(super) fn tell(&self, said: &FromKeeper, fds: &[rustix::fd::BorrowedFd<'_>]) {
-        let _ = send(self.engine.as_fd(), said, fds);
+    pub(super) fn tell(&self, told: Told) {
+        tell(self.engine.as_fd(), told);
     }
 
     pub(super) fn watch(&self, fd: impl AsFd, source: Source) -> io::Result<()> {

@@ -7,7 +7,8 @@ use belljar_linux::process::Ended;
 use rustix::io::Errno;
 
 use super::loops::{Keeper, Source};
-use crate::cabinet::message::{FromKeeper, TemplateReady};
+use crate::cabinet::Told;
+use crate::cabinet::message::TemplateReady;
 use crate::cabinet::template;
 
 /// How long the imports of a template may take.
@@ -123,15 +124,12 @@ impl Keeper<'_> {
         template.deadline = None;
         template.since = Instant::now();
         let old = self.current.replace(number);
-        self.tell(
-            &FromKeeper::Ready {
-                python: ready.python,
-                modules: ready.modules,
-            },
-            &[],
-        );
+        self.tell(Told::Ready {
+            python: ready.python,
+            modules: ready.modules,
+        });
         if old.is_some() {
-            self.tell(&FromKeeper::Rotated, &[]);
+            self.tell(Told::Rotated);
         }
         self.retire();
     }
@@ -162,12 +160,9 @@ impl Keeper<'_> {
         if let Some(template) = self.templates.remove(&number) {
             let _ = template.process.kill();
         }
-        self.tell(
-            &FromKeeper::Cold {
-                reason: reason.clone(),
-            },
-            &[],
-        );
+        self.tell(Told::Cold {
+            reason: reason.clone(),
+        });
         self.cold = Some(reason);
     }
 
@@ -209,12 +204,9 @@ impl Keeper<'_> {
         let last = printed.lines().last().unwrap_or_default();
         if !template.ready {
             let reason = format!("the template died before it was ready: {last}");
-            self.tell(
-                &FromKeeper::Cold {
-                    reason: reason.clone(),
-                },
-                &[],
-            );
+            self.tell(Told::Cold {
+                reason: reason.clone(),
+            });
             self.cold = Some(reason);
             return;
         }
@@ -230,15 +222,12 @@ impl Keeper<'_> {
         if self.current == Some(number) {
             self.current = None;
             let what = format!("a template died: {last}");
-            self.tell(&FromKeeper::Lost { what }, &[]);
+            self.tell(Told::Lost { what });
             if let Err(error) = self.start_template() {
                 let reason = format!("no template can be started: {error}");
-                self.tell(
-                    &FromKeeper::Cold {
-                        reason: reason.clone(),
-                    },
-                    &[],
-                );
+                self.tell(Told::Cold {
+                    reason: reason.clone(),
+                });
                 self.cold = Some(reason);
             }
         }

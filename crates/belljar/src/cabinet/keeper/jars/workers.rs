@@ -218,7 +218,8 @@ impl Keeper<'_> {
             worker_pid: pid,
             timings: jar.timings,
         };
-        self.tell(
+        let _ = send(
+            self.engine.as_fd(),
             &parked,
             &[
                 jar.jar.init.as_fd(),

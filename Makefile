@@ -39,7 +39,7 @@ demo: build  ## Build, then a tour of less than a minute
 	BELLJAR=$(BELLJAR) examples/tour.sh
 
 .PHONY: test
-test: rust-test doc-test attack-test guest-test  ## Run every test, as the user who calls
+test: rust-test doc-test attack-test guest-test package-test  ## Run every test, as the user who calls
 
 # The tests start the binary, so it is built before them. The attacks bring a runner of their own, which looks for leaks on the whole
 # machine: they run alone.
@@ -67,6 +67,11 @@ binaries:
 guest-test: $(TOOLS)
 	cd guest/tests && "$(abspath $(VENV))/bin/python" -B -m unittest
 
+# The Python package, on the debug build of the binary.
+.PHONY: package-test
+package-test: binaries $(TOOLS)
+	BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) "$(abspath $(VENV))/bin/python" -B -m pytest -p no:cacheprovider
+
 .PHONY: check
 check: rust-check python-check docs-check  ## Formatting, lints, types, promises, generated references
 
@@ -86,6 +91,8 @@ python-check: $(TOOLS)
 	$(VENV)/bin/ruff format --check --quiet
 	$(VENV)/bin/mypy guest/*.py
 	$(VENV)/bin/mypy guest/tests
+	$(VENV)/bin/mypy python/belljar
+	MYPYPATH=python $(VENV)/bin/mypy python/tests
 
 .PHONY: docs-check
 docs-check:

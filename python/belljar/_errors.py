@@ -1,0 +1,164 @@
+"""What belljar raises. A guest can choose the name and the text of an exception, never a class of the host's."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._outcome import Outcome
+
+
+class BelljarError(Exception):
+    """The root of everything that belljar raises."""
+
+    def __init__(self, message: str = "", hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, (type(self), None, self.message, dict(self.__dict__))
+
+
+class SetupError(BelljarError):
+    """belljar could not do it: no binary, no agent, a jar that could not be built. The hint is the fix."""
+
+
+class Refused(SetupError):
+    """This host cannot enforce what the policy requires; belljar is never silently weaker."""
+
+
+class PolicyError(BelljarError, ValueError):
+    """A policy that no host could hold to, such as a mount that is not there."""
+
+
+class DependencyError(BelljarError):
+    """The packages that a guest is to have cannot be had."""
+
+
+class ValueRefused(BelljarError, TypeError):
+    """A value that cannot cross the glass; the message names its path and the fix."""
+
+
+class JobCancelled(BelljarError):
+    """The job was cancelled by the host, not by whoever waits for it."""
+
+
+class GuestError(BelljarError):
+    """The guest failed: it raised, exited, died or hit a limit. Also an instance of the nearest built-in exception."""
+
+    #: Name of the exception's class in the guest, such as `"ZeroDivisionError"`; None where nothing was raised.
+    type_name: str | None = None
+    #: The traceback as the guest's Python prints it.
+    traceback: str | None = None
+    #: Line and column in the user's code.
+    line: int | None = None
+    column: int | None = None
+    #: What led to it, as `Type: message`, nearest first.
+    causes: tuple[str, ...] = ()
+    exit_code: int | None = None
+    signal: int | None = None
+    #: All that is known of the run, where the whole of it was waited for.
+    outcome: Outcome | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = type(self)
+        if getattr(plain, "_mixed", False):
+            return rebuild, (GuestError, self.type_name, self.message, dict(self.__dict__))
+        return rebuild, (plain, None, self.message, dict(self.__dict__))
+
+
+class LimitExceeded(GuestError):
+    """A limit of the policy ended the run; `limit` is its name."""
+
+    limit: str | None = None
+
+
+class TimeoutExceeded(LimitExceeded, TimeoutError):
+    """The deadline ended the run."""
+
+
+class MemoryExceeded(LimitExceeded, MemoryError):
+    """The guest outgrew its memory and was killed."""
+
+
+def rebuild(plain: type[BelljarError], name: str | None, message: str, state: dict[str, Any]) -> BelljarError:
+    """An error again, from its pickle."""
+    error = (mixed(name) if name is not None else plain)(message)
+    error.__dict__.update(state)
+    return error
+
+
+# The closed list. Left out are StopIteration and StopAsyncIteration, which would end loops of the host, groups, whose
+# members are objects, and what is no Exception. Unicode errors have parts that a guest must not choose: ValueErrors.
+NEAREST = (
+    "ArithmeticError AssertionError AttributeError BlockingIOError BrokenPipeError BufferError BytesWarning"
+    " ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError"
+    " DeprecationWarning EOFError EncodingWarning EnvironmentError Exception FileExistsError FileNotFoundError"
+    " FloatingPointError FutureWarning IOError ImportError ImportWarning IndentationError IndexError"
+    " InterruptedError IsADirectoryError KeyError LookupError MemoryError ModuleNotFoundError NameError"
+    " NotADirectoryError NotImplementedError OSError OverflowError PendingDeprecationWarning PermissionError"
+    " ProcessLookupError PythonFinalizationError RecursionError ReferenceError ResourceWarning RuntimeError"
+    " RuntimeWarning SyntaxError SyntaxWarning SystemError TabError TimeoutError TypeError UnboundLocalError"
+    " UnicodeWarning UserWarning ValueError Warning ZeroDivisionError"
+).split()
+TEXT_ERRORS = ("UnicodeError", "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeTranslateError")
+_made: dict[str, type[GuestError]] = {}
+
+
+def mixed(name: str) -> type[GuestError]:
+    """The class for an exception of this name: a GuestError, and the built-in of the closed list if it is one."""
+    if name in TEXT_ERRORS:
+        name = "ValueError"
+    if name not in NEAREST:
+        return GuestError
+    made = _made.get(name)
+    if made is None:
+        import builtins
+
+        # A name that this version of Python does not have yet is no more than a GuestError.
+        builtin = getattr(builtins, name, Exception)
+        bases = (GuestError,) if builtin is Exception else (GuestError, builtin)
+        made = type(f"Guest{builtin.__name__}", bases, {"__module__": "belljar", "_mixed": True, "__doc__": None})
+        made = _made.setdefault(name, made)
+    return made
+
+
+def raised(exception: dict[str, Any]) -> GuestError:
+    """The error for an exception of a guest, which is data (docs/outcome.md)."""
+    name, message = str(exception["type"]), str(exception["message"])
+    # Classes of the guest's own say what they are nearest to; the list above decides whether that counts.
+    nearest = exception.get("nearest") or name
+    error = mixed(str(nearest))(message, exception.get("hint"))
+    error.type_name = name
+    error.traceback = exception.get("traceback")
+    error.line, error.column = exception.get("line"), exception.get("column")
+    error.causes = tuple(str(cause) for cause in exception.get("causes") or ())
+    if isinstance(error, OSError):
+        error.errno = exception.get("errno")
+        error.filename = exception.get("filename")
+    # Python 3.11 and later print notes below the traceback.
+    notes = ["in the guest:\n" + error.traceback.rstrip()] if error.traceback else []
+    if error.hint:
+        notes.append(f"hint: {error.hint}")
+    error.__dict__["__notes__"] = notes
+    return error
+
+
+CODES: dict[str, type[BelljarError]] = {
+    "policy": PolicyError,
+    "refused": Refused,
+    "cancelled": JobCancelled,
+}
+
+
+def fault(head: dict[str, Any]) -> BelljarError:
+    """The error for an `error` frame of the agent."""
+    return CODES.get(str(head.get("code")), SetupError)(str(head.get("message")), head.get("hint"))

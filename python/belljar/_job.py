@@ -1,0 +1,128 @@
+"""One job as a request to the agent: what runs, with which files, input and limits."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+
+from . import _agent
+from . import _frames as frames
+from ._errors import ValueRefused
+from ._wait import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Protocol, TypeAlias
+
+    from ._rooms import Room
+
+    Content: TypeAlias = bytes | bytearray | memoryview | str | os.PathLike[str]
+    Tell: TypeAlias = Callable[[str, str], object]
+
+    class Place(Protocol):
+        """Where jobs run: a policy, or a sandbox that is open."""
+
+        def place(self) -> tuple[_agent.Agent, Room]: ...
+
+
+# What a run may leave, all files together, when it is not told otherwise.
+COLLECT = 256 << 20
+
+
+def text(value: str | os.PathLike[str]) -> str | list[int]:
+    """Text that the system knows as bytes, as the protocol has it."""
+    name = os.fspath(value)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return list(os.fsencode(name))
+    return name
+
+
+def content(what: str, value: Content) -> bytes | bytearray | memoryview:
+    """The bytes of an input: bytes, text, or a file of the host."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray)):
+        return value
+    if isinstance(value, os.PathLike):
+        with open(value, "rb") as file:
+            return file.read()
+    try:
+        return memoryview(value).cast("B")
+    except TypeError:
+        raise ValueRefused(f"{what} is a {type(value).__name__}", "give bytes, text, or a Path of the host") from None
+
+
+def job(
+    place: Place,
+    kind: str,
+    parts: Sequence[frames.Buffer],
+    *,
+    name: str | os.PathLike[str] | None = None,
+    args: Iterable[str | os.PathLike[str]] = (),
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    stdin: Content | None = None,
+    files: Mapping[str, Content] | None = None,
+    limits: Mapping[str, Any] | None = None,
+    collect: int = 0,
+    stream: bool = False,
+    more: Mapping[str, Any] | None = None,
+) -> Request:
+    """The request for a job; nothing is sent yet."""
+    agent, room = place.place()
+    body = list(parts)
+    header: dict[str, Any] = {"sandbox": room.number, "kind": kind}
+    if name is not None:
+        header["name"] = text(name)
+    if args:
+        header["args"] = [text(arg) for arg in args]
+    if env:
+        header["env"] = dict(env)
+    if cwd is not None:
+        header["cwd"] = text(cwd)
+    if stdin is not None:
+        header["stdin"] = True
+        body.append(content("stdin", stdin))
+    if files:
+        header["files"] = [text(path) for path in files]
+        body += [content(f"files[{path!r}]", value) for path, value in files.items()]
+    if limits:
+        header["limits"] = dict(limits)
+    if collect:
+        header["collect"] = {"send": collect}
+    if stream:
+        header["stream"] = True
+    if more:
+        header.update(more)
+    header["parts"] = [len(part) for part in body]
+    return Request(agent, room, frames.JOB, header, body)
+
+
+class Teller:
+    """Gives output to a function as text, whole characters at a time."""
+
+    __slots__ = ("_decoders", "_tell")
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._decoders: dict[str, codecs.IncrementalDecoder] = {}
+
+    def __call__(self, frame: frames.Frame) -> Any:
+        stream = frame.head()["stream"]
+        decoder = self._decoders.get(stream)
+        if decoder is None:
+            decoder = self._decoders[stream] = codecs.getincrementaldecoder("utf-8")("replace")
+        piece = decoder.decode(bytes(frame.body))
+        return self._tell(stream, piece) if piece else None
+
+
+def to_own_streams(stream: str, piece: str) -> None:
+    """The caller's own standard output and standard error, whatever they are now."""
+    target = sys.stderr if stream == "stderr" else sys.stdout
+    if target is not None:
+        target.write(piece)
+        target.flush()

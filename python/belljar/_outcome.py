@@ -1,0 +1,234 @@
+"""What happened: the object of docs/outcome.md, with files and a way to raise."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import _errors as errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+
+class File:
+    """A file that the run left."""
+
+    __slots__ = ("_content", "path")
+
+    def __init__(self, path: str, content: memoryview) -> None:
+        #: Its path in the working directory.
+        self.path = path
+        self._content = content
+
+    def bytes(self) -> bytes:
+        """Its content."""
+        return bytes(self._content)
+
+    def text(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Its content as text."""
+        return str(self._content, encoding, errors)
+
+    def save(self, target: str | os.PathLike[str] = ".") -> str:
+        """Writes it to a file, or below its own name into a folder, and gives the path. A link is never followed."""
+        path = os.fspath(target)
+        if os.path.isdir(path):
+            path = os.path.join(path, os.path.basename(self.path))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o666), "wb") as file:
+            file.write(self._content)
+        return path
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def __repr__(self) -> str:
+        return f"<file {self.path!r}, {len(self)} bytes>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _file, (self.path, self.bytes())
+
+
+def _file(path: str, content: bytes) -> File:
+    return File(path, memoryview(content))
+
+
+class Record:
+    """A part of an outcome; its fields are attributes."""
+
+    __slots__ = ("_fields",)
+    _fields: Mapping[str, Any]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "_fields", fields)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._fields[name]
+        except KeyError:
+            known = ", ".join(self._fields)
+            raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {known}") from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed")
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._fields)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and self._fields == other._fields
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._fields))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self._fields.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self._fields),)
+
+
+class Changes(Record):
+    """Paths in the working directory that were `created`, `modified` or `deleted`; what was `skipped`, and why."""
+
+    __slots__ = ()
+    created: Sequence[str]
+    modified: Sequence[str]
+    deleted: Sequence[str]
+    skipped: Mapping[str, str]
+    notable: Mapping[str, str]
+    applied: bool
+    truncated: bool
+
+
+class Usage(Record):
+    """What the run used: `wall` and `cpu` in seconds, `memory_peak` and `processes_peak` where a cgroup tells."""
+
+    __slots__ = ()
+    wall: float
+    cpu: float
+    memory_peak: int | None
+    processes_peak: int | None
+
+
+class Isolation(Record):
+    """What was enforced: the `tier`, and each of the `layers` with its `state` and a `detail`."""
+
+    __slots__ = ()
+    tier: str
+    layers: Mapping[str, Mapping[str, str]]
+
+
+class Outcome:
+    """How a run ended. Nothing here raises but `check()`: the guest's failure is a fact of the run."""
+
+    def __init__(self, fields: dict[str, Any], streams: Sequence[bytes], files: Mapping[str, File]) -> None:
+        #: `returned`, `raised`, `exited`, `signalled`, `timed_out`, `out_of_memory` or `cancelled`.
+        self.status: str = fields["status"]
+        #: The limit that was hit, even if the guest lived on: `memory`, `cpu`, `processes`, `disk`, `files`, `output`
+        #: or `time`.
+        self.limit: str | None = fields["limit"]
+        self.exit_code: int | None = fields["exit_code"]
+        self.signal: int | None = fields["signal"]
+        #: The value of the last expression, or of the call.
+        self.value: Any = None
+        #: Why a value that was there could not be sent.
+        self.refused: str | None = None
+        self.stdout_bytes, self.stderr_bytes = streams
+        self.dropped: Mapping[str, int] = fields["dropped"]
+        #: Files that the run left in a fresh working directory, by path.
+        self.files = files
+        self.changes = Changes(fields["changes"])
+        self.usage = Usage(fields["usage"])
+        self.isolation = Isolation(fields["isolation"])
+        #: Why it ran in a fresh interpreter instead of on a warm worker; None if it ran warm.
+        self.cold: str | None = fields.get("cold")
+        self._exception: dict[str, Any] | None = fields["exception"]
+        self._limits: Mapping[str, Any] = {}
+
+    @property
+    def stdout(self) -> str:
+        """Standard output as text; where some was dropped stands a line that says so."""
+        return self.stdout_bytes.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        """Standard error as text."""
+        return self.stderr_bytes.decode("utf-8", "replace")
+
+    @property
+    def ok(self) -> bool:
+        """Whether it came to a good end."""
+        return self.status == "returned" or (self.status == "exited" and self.exit_code == 0)
+
+    @property
+    def exception(self) -> errors.GuestError | None:
+        """The error that `check()` would raise, or None."""
+        from ._verdict import error
+
+        return error(self)
+
+    def check(self) -> Outcome:
+        """Raises what the guest raised, or the limit that ended it; gives the outcome itself if all is well."""
+        error = self.exception
+        if error is not None:
+            raise error
+        if self.status == "cancelled":
+            raise errors.JobCancelled("the job was cancelled")
+        return self
+
+    def for_model(self, limit: int = 4000) -> str:
+        """A short text that a language model can act on: what happened, where, what to change, and the output."""
+        from ._model import describe
+
+        return describe(self, limit)
+
+    def json(self) -> dict[str, Any]:
+        """The object that `belljar run --json` prints, without the value."""
+        return {
+            "status": self.status,
+            "limit": self.limit,
+            "exit_code": self.exit_code,
+            "signal": self.signal,
+            "exception": self._exception,
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "dropped": dict(self.dropped),
+            "changes": dict(self.changes._fields),
+            "usage": dict(self.usage._fields),
+            "isolation": dict(self.isolation._fields),
+        }
+
+    def __repr__(self) -> str:
+        more = f" {self._exception['type']}" if self._exception else ""
+        return f"<Outcome {self.status}{more}, {self.usage.wall:.3f} s>"
+
+
+def read(parts: Sequence[memoryview]) -> Outcome:
+    """The outcome in the parts of an `outcome` frame."""
+    fields: dict[str, Any] = json.loads(bytes(parts[0]))
+    dropped = fields["dropped"]
+    streams = [
+        joined(parts[2], parts[3], dropped["stdout"]),
+        joined(parts[4], parts[5], dropped["stderr"]),
+    ]
+    files = {path: File(path, content) for path, content in zip(fields["files"], parts[6:], strict=True)}
+    return Outcome(fields, streams, files)
+
+
+def joined(head: memoryview, tail: memoryview, dropped: int) -> bytes:
+    """The first and the last bytes of a stream, with a line between where some were dropped."""
+    if not dropped:
+        return bytes(head) + bytes(tail)
+    newline = b"" if len(head) and head[-1] == 10 else b"\n"
+    return bytes(head) + newline + b"[belljar: %d bytes dropped]\n" % dropped + bytes(tail)

@@ -1,0 +1,137 @@
+"""`run`, `run_file`, `run_command` and their async twins: code in, an Outcome out."""
+
+from __future__ import annotations
+
+import os
+
+from . import _agent
+from . import _frames as frames
+from ._job import COLLECT, Teller, job
+from ._outcome import read
+from ._policy import Policy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from typing_extensions import Unpack
+
+    from ._job import Place
+    from ._keywords import RunKeywords
+    from ._outcome import Outcome
+    from ._rooms import Room
+    from ._wait import Request
+
+#: What a run takes besides the policy.
+OPTIONS = ("args", "files", "inputs", "stdin", "on_output", "collect")
+# A job has these for itself; the others make a sandbox of their own.
+PER_JOB = ("timeout", "memory", "cpu_seconds", "pids", "output")
+
+
+class PolicyPlace:
+    """A policy as a place for jobs: the agent keeps its sandbox open for the next one."""
+
+    __slots__ = ("policy",)
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def place(self) -> tuple[_agent.Agent, Room]:
+        agent = _agent.current()
+        return agent, agent.rooms.shared(*self.policy.head())
+
+
+def place_for(given: Mapping[str, Any]) -> tuple[Place, dict[str, str]]:
+    """Where a single run takes place, and its own variables: those need no sandbox of their own."""
+    policy = Policy(given, OPTIONS)
+    env = policy.values.pop("env", {})
+    return PolicyPlace(policy), env
+
+
+class Runner:
+    """Runs of one place. Each kind of run is a request; both worlds wait for it in their own way."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def code(self, source: str, more: dict[str, Any]) -> Request:
+        if not isinstance(source, str):
+            raise TypeError(f"run() takes Python source as a str, not {type(source).__name__}; run_file() takes a path")
+        inputs = more.pop("inputs", None)
+        if inputs:
+            raise TypeError("inputs= needs the next version of the agent")
+        return self._job("code", [source.encode()], more)
+
+    def file(self, path: str | os.PathLike[str], more: dict[str, Any]) -> Request:
+        with open(path, "rb") as file:
+            source = file.read()
+        return self._job("script", [source], {**more, "name": os.path.basename(os.fspath(path))})
+
+    def command(self, words: Sequence[str | os.PathLike[str]], more: dict[str, Any]) -> Request:
+        if isinstance(words, (str, bytes)) or not words:
+            raise TypeError(
+                f'run_command() takes a list such as ["ls", "/"], not {words!r}; a shell is ["sh", "-c", "…"]'
+            )
+        program, *args = words
+        return self._job("command", [], {**more, "name": program, "args": args})
+
+    def _job(self, kind: str, parts: list[frames.Buffer], more: dict[str, Any]) -> Request:
+        more.setdefault("collect", COLLECT)
+        return job(self._place, kind, parts, **more)
+
+
+def finish(frame: frames.Frame) -> Outcome:
+    """The outcome in the last frame of a run."""
+    return read(frame.parts(frame.head()["parts"]))
+
+
+def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
+    """The request for a single run with these keywords, and who is told of its output."""
+    tell = options.pop("on_output", None)
+    more = {key: options.pop(key) for key in OPTIONS if key in options}
+    place, env = place_for(options)
+    if env:
+        more["env"] = env
+    if tell is not None:
+        more["stream"] = True
+    request: Request = getattr(Runner(place), kind)(what, more)
+    return request, Teller(tell) if tell is not None else None
+
+
+def run(code: str, **options: Unpack[RunKeywords]) -> Outcome:
+    """Runs Python source in a jar of its own. Never raises for what the guest does: that is the outcome."""
+    request, tell = started("code", code, dict(options))
+    return finish(request.wait(tell))
+
+
+def run_file(path: str | os.PathLike[str], **options: Unpack[RunKeywords]) -> Outcome:
+    """Runs a script of the host; the guest sees it alone, as `/script/NAME`."""
+    request, tell = started("file", path, dict(options))
+    return finish(request.wait(tell))
+
+
+def run_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[RunKeywords]) -> Outcome:
+    """Runs any program in a jar."""
+    request, tell = started("command", command, dict(options))
+    return finish(request.wait(tell))
+
+
+async def arun(code: str, **options: Unpack[RunKeywords]) -> Outcome:
+    """`run` for a task: nothing blocks the loop, and cancelling the task ends the job."""
+    request, tell = started("code", code, dict(options))
+    return finish(await request.await_(tell))
+
+
+async def arun_file(path: str | os.PathLike[str], **options: Unpack[RunKeywords]) -> Outcome:
+    """`run_file` for a task."""
+    request, tell = started("file", path, dict(options))
+    return finish(await request.await_(tell))
+
+
+async def arun_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[RunKeywords]) -> Outcome:
+    """`run_command` for a task."""
+    request, tell = started("command", command, dict(options))
+    return finish(await request.await_(tell))

@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 from array import array
+from contextlib import suppress
 from itertools import count
 
 from . import _frames as frames
@@ -46,7 +47,9 @@ class Agent:
                 self.child = start(self.binary, theirs.fileno())
             self._writer = Writer(self._socket)
             hello = {"protocol": 1, "version": VERSION, "pid": self.pid}
-            self._writer.send(*frames.encode(frames.HELLO, 0, hello))
+            with suppress(OSError):
+                # A binary that ends at once: the reader sees it, and whoever asks for something is told.
+                self._writer.send(*frames.encode(frames.HELLO, 0, hello))
             self._reader = threading.Thread(target=self._read, name="belljar reader", daemon=True)
             self._reader.start()
         except BaseException:

@@ -1,0 +1,309 @@
+"""Values on their way between host and guest: opens what the host sent, writes what goes back as typed columns.
+
+docs/values.md has the layout. A column holds any number of values of one type, so that almost every loop runs in C;
+types that are met less often are in files of their own, which `load` brings.
+"""
+
+from itertools import chain
+
+# Kept apart from the head from this size on, so that it is neither copied nor out of line with an array's needs.
+LARGE = 1 << 16
+PARTS = 1 << 15
+DEPTH = 200
+# At this level the whole value is looked through once for loops, and for parts shared so often that it explodes.
+DEEP = 16
+ITEMS = 1 << 26
+WIDTH = 256
+SHAPES = 64
+# What the host can take, as it said with the job: 1 pyarrow.
+host = {"features": 0}
+parts = {}
+
+
+class ValueRefused(TypeError):
+    """A value that cannot go to the host: where it is, and what to do."""
+
+
+class Bad(Exception):
+    """An item that cannot be written; its path is looked for only now."""
+
+    def __init__(self, item, reason, fix):
+        self.item, self.reason, self.fix = item, reason, fix
+
+
+def load(name):
+    """Set by whoever loads this file: gives the names of the file `name` beside it."""
+    raise ImportError(f"nothing loads {name}")
+
+
+def part(name):
+    scope = parts.get(name)
+    if scope is None:
+        scope = parts[name] = load(name)
+        scope["install"](globals())
+    return scope
+
+
+def decode(head, buffers):
+    """The object that the host sent, by pickle: this is the side where that is allowed."""
+    from _pickle import loads
+
+    head = memoryview(head)
+    if head[0] != 1:
+        raise ValueError("the head of a value is of another version")
+    host["features"] = head[1]
+    count, at, start, found = head[2], 3 + 8 * head[2], 0, []
+    for index in range(count):
+        sizes = head[3 + 8 * index : 11 + 8 * index].cast("I")
+        end = start + sizes[1]
+        found.append(loads(head[at : at + sizes[0]], buffers=buffers[start:end]))
+        at, start = at + sizes[0], end
+    return found[0] if count == 1 else (found[0], *found[1])
+
+
+def encode(value):
+    """The head and the buffers that the host makes the same value of."""
+    encoder = Encoder(value)
+    try:
+        encoder.column([value])
+    except Bad as bad:
+        found = bad
+    except RecursionError:
+        found = Bad(
+            value, "is nested too deeply for the stack that is left", "return it from a place that is less deep"
+        )
+    else:
+        return b"".join(encoder.out), encoder.buffers
+    raise ValueRefused(part("values_path")["explain"](value, found)) from None
+
+
+class Encoder:
+    """Collects the pieces of the head, and the buffers."""
+
+    def __init__(self, root):
+        self.root, self.depth, self.count, self.checked = root, 0, 0, False
+        # Layout of the head.
+        self.out, self.buffers = [b"\1"], []
+
+    def column(self, values):
+        """Writes one or more values."""
+        self.depth += 1
+        self.count += len(values)
+        if self.depth == DEEP and not self.checked:
+            self.checked = True
+            part("values_path")["check"](self.root)
+        if self.count > ITEMS:
+            raise Bad(self.root, f"has more than {ITEMS} items", "return fewer at once, or as an array")
+        if self.depth > DEPTH:
+            raise Bad(None, f"is nested more than {DEPTH} levels deep", "return it flattened, for example as rows")
+        kinds = set(map(type, values))
+        if len(kinds) == 1:
+            self.single(kinds.pop(), values)
+        else:
+            self.union(values)
+        self.depth -= 1
+
+    def single(self, kind, values):
+        writer = WRITERS.get(kind) or part("values_types")["writer"](kind, values[0])
+        writer(self, values)
+
+    def union(self, values):
+        """Which type each has, then a column for each type."""
+        types = list(map(type, values))
+        kinds = list(dict.fromkeys(types))
+        code = {kind: index for index, kind in enumerate(kinds)}
+        self.out.append(b"u" + len(kinds).to_bytes(4, "little"))
+        self.numbers(list(map(code.__getitem__, types)))
+        for kind in kinds:
+            self.single(kind, [value for value, its in zip(values, types, strict=True) if its is kind])
+
+    def blob(self, data):
+        """Bytes of any kind: in the head, or as a buffer of their own."""
+        size = len(data)
+        if size >= LARGE and len(self.buffers) < PARTS:
+            self.out.append((len(self.buffers) << 1 | 1).to_bytes(4, "little"))
+            self.buffers.append(data)
+        elif size >> 31:
+            raise Bad(None, "has too many parts of more than 64 KiB", "return fewer of them at once")
+        else:
+            self.out += ((size << 1).to_bytes(4, "little"), data)
+
+    def numbers(self, values):
+        """Integers: bytes if they fit, else words, else of any length."""
+        try:
+            data, width = bytes(values), b"\1"
+        except (ValueError, OverflowError):
+            try:
+                data, width = packed("q", values), b"\x08"
+            except (ValueError, OverflowError):
+                sizes = [(value.bit_length() >> 3) + 1 for value in values]
+                self.out.append(b"\0")
+                self.numbers(sizes)
+                pairs = zip(values, sizes, strict=True)
+                self.blob(b"".join([value.to_bytes(size, "little", signed=True) for value, size in pairs]))
+                return
+        self.out.append(width)
+        self.blob(data)
+
+    def lengths(self, values):
+        """How long each is; once for all if that is the same, but never nothing at all for something."""
+        sizes = list(map(len, values))
+        if sizes[0] and sizes.count(sizes[0]) == len(sizes):
+            self.out.append(b"\x02" + sizes[0].to_bytes(8, "little"))
+        else:
+            self.numbers(sizes)
+
+    def nones(self, values):
+        self.out.append(b"N")
+        self.blob(bytes(len(values)))
+
+    def booleans(self, values):
+        self.out.append(b"b")
+        self.blob(bytes(values))
+
+    def integers(self, values):
+        self.out.append(b"i")
+        self.numbers(values)
+
+    def floats(self, values):
+        self.out.append(b"f")
+        self.blob(packed("d", values))
+
+    def complexes(self, values):
+        self.out.append(b"c")
+        self.blob(packed("d", list(chain.from_iterable((value.real, value.imag) for value in values))))
+
+    def strings(self, values):
+        self.out.append(b"s")
+        self.texts(values)
+
+    def texts(self, values):
+        """All in one, with a NUL between; with their lengths if they have that themselves."""
+        text = "\0".join(values)
+        if text.count("\0") == len(values) - 1:
+            self.out.append(b"\0")
+        else:
+            self.out.append(b"\1")
+            self.lengths(values)
+            text = "".join(values)
+        self.blob(text.encode("utf-8", "surrogatepass"))
+
+    def byteses(self, values):
+        self.out.append(b"y")
+        self.raw(values)
+
+    def bytearrays(self, values):
+        self.out.append(b"a")
+        self.raw(values)
+
+    def raw(self, values):
+        """Large ones each for itself, so that nothing is copied to join them."""
+        if len(values) <= 64 and min(map(len, values)) >= LARGE:
+            self.out.append(b"\1")
+            for value in values:
+                self.blob(value)
+        else:
+            self.out.append(b"\0")
+            self.lengths(values)
+            self.blob(b"".join(values))
+
+    def lists(self, values):
+        self.out.append(b"l")
+        self.children(values)
+
+    def tuples(self, values):
+        self.out.append(b"t")
+        self.children(values)
+
+    def sets(self, values):
+        self.out.append(b"h")
+        self.children(values)
+
+    def frozensets(self, values):
+        self.out.append(b"z")
+        self.children(values)
+
+    def children(self, values):
+        self.lengths(values)
+        flat = values[0] if len(values) == 1 else chain.from_iterable(values)
+        flat = list(flat)
+        if flat:
+            self.column(flat)
+
+    def dicts(self, values):
+        if not self.records(values) and not self.shapes(values):
+            self.out.append(b"d")
+            self.mappings(values)
+
+    def mappings(self, values):
+        """Of any keys."""
+        self.lengths(values)
+        keys = list(chain.from_iterable(values))
+        if keys:
+            self.column(keys)
+            self.column(list(chain.from_iterable([value.values() for value in values])))
+
+    def records(self, values):
+        """Dicts that all have the same strings for keys, in the same order: a column for each key."""
+        count, names = len(values), list(values[0])
+        width = len(names)
+        if not 0 < width <= WIDTH:
+            return False
+        keys = names if count == 1 else list(chain.from_iterable(values))
+        # Equal is not enough: a subclass of str may be equal to one.
+        if len(keys) != count * width or keys != names * count or set(map(type, keys)) != {str}:
+            return False
+        self.out.append(b"r" + width.to_bytes(4, "little"))
+        self.texts(names)
+        flat = list(chain.from_iterable([value.values() for value in values]))
+        for index in range(width):
+            self.column(flat[index::width])
+        return True
+
+    def shapes(self, values):
+        """Dicts of a few sorts: which sort each is, then the records of each sort."""
+        if len(values) < 16 or set(map(type, chain.from_iterable(values))) != {str}:
+            return False
+        sorts = {}
+        for value in values:
+            sorts.setdefault(tuple(value), []).append(value)
+            if len(sorts) > SHAPES:
+                return False
+        if not all(0 < len(names) <= WIDTH for names in sorts):
+            return False
+        code = {names: index for index, names in enumerate(sorts)}
+        self.out.append(b"R" + len(sorts).to_bytes(4, "little"))
+        self.numbers([code[tuple(value)] for value in values])
+        for group in sorts.values():
+            self.records(group)
+        return True
+
+
+def packed(code, values):
+    """The values as 8 bytes each. The module that does many at once is not loaded for a few."""
+    if len(values) > 32:
+        from array import array
+
+        return array(code, values).tobytes()
+    data = bytearray(8 * len(values))
+    view = memoryview(data).cast(code)
+    for index, value in enumerate(values):
+        view[index] = value
+    return data
+
+
+WRITERS = {
+    type(None): Encoder.nones,
+    bool: Encoder.booleans,
+    int: Encoder.integers,
+    float: Encoder.floats,
+    complex: Encoder.complexes,
+    str: Encoder.strings,
+    bytes: Encoder.byteses,
+    bytearray: Encoder.bytearrays,
+    list: Encoder.lists,
+    tuple: Encoder.tuples,
+    set: Encoder.sets,
+    frozenset: Encoder.frozensets,
+    dict: Encoder.dicts,
+}

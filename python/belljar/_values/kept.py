@@ -1,0 +1,43 @@
+"""What a guest kept for another guest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Kept:
+    """A token for an object that a guest gave to `belljar.keep`; given to a later call, that guest gets the object.
+
+    The host never opens it. In a guest the name `belljar.Kept` is what opens it, so it is pickled as a call of that.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Any) -> None:
+        self._data = memoryview(data).cast("B")
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[type[Kept], tuple[Any]]:
+        if protocol >= 5:
+            from pickle import PickleBuffer
+
+            return Kept, (PickleBuffer(self._data),)
+        return Kept, (bytes(self._data),)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        return self._data == other._data if isinstance(other, Kept) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(bytes(self._data))
+
+    def __repr__(self) -> str:
+        return f"<belljar.Kept, {len(self._data)} bytes>"
+
+
+# Pickled under the name that both sides know.
+Kept.__module__ = "belljar"

@@ -1,0 +1,77 @@
+"""Columns of records that had a class, of enum members and of kept objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from belljar._values.atoms import raw
+from belljar._values.kept import Kept
+from belljar._values.reader import Reader, malformed
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from belljar._values.reader import Column
+
+WIDTH = 1 << 12
+
+
+def wanted(reader: Reader, flavour: str) -> Any:
+    """The class of the host's annotation that has this name, or None."""
+    module, name = reader.texts(2)
+    return reader.classes.find(flavour, module, name) if reader.classes is not None else None
+
+
+def enums(reader: Reader, count: int) -> Column:
+    kind = wanted(reader, "e")
+    names, values = reader.column(count), reader.column(count)
+    if kind is None:
+        return values
+    from belljar._values.annotation import member
+
+    return [member(kind, name, value) for name, value in zip(names, values, strict=True)]
+
+
+def objects(reader: Reader, count: int) -> Column:
+    flavour = chr(reader.byte())
+    kind = wanted(reader, flavour)
+    width = reader.word()
+    if width > WIDTH or flavour not in "dnp":
+        raise malformed("a wrong record")
+    reader.charge((64 + 64 * width) * count)
+    names: list[str] = []
+    rows: list[Any]
+    if width:
+        names = reader.texts(width)
+        if len(set(names)) != width:
+            raise malformed("equal fields in a record")
+        rows = list(zip(*[reader.column(count) for _ in range(width)], strict=True))
+    else:
+        reader.blob(count)
+        rows = [()] * count
+    if flavour == "n":
+        return rows if kind is None else build(kind, flavour, names, rows)
+    made = [dict(zip(names, row, strict=True)) for row in rows]
+    if flavour == "d":
+        return made if kind is None else build(kind, flavour, names, made)
+    chosen, more = reader.column(count), reader.column(count)
+    for fields, extra in zip(made, more, strict=True):
+        fields.update(extra or {})
+    if kind is None:
+        return made
+    sets = [set(fields) | set(extra or {}) for fields, extra in zip(chosen, more, strict=True)]
+    return build(kind, flavour, names, list(zip(made, sets, strict=True)))
+
+
+def build(kind: Any, flavour: str, names: list[str], rows: Column) -> Column:
+    from belljar._values.annotation import BUILDERS
+
+    builder = BUILDERS[flavour]
+    return [builder(kind, names, row) for row in rows]
+
+
+def kept(reader: Reader, count: int) -> Column:
+    return list(map(Kept, raw(reader, count)))
+
+
+READERS = {ord("e"): enums, ord("O"): objects, ord("k"): kept}

@@ -1,0 +1,204 @@
+"""Reads the columns that a guest wrote. Every byte here is hostile until it is checked.
+
+Each column of n values takes at least n bytes of the input, each buffer is used once and in order, and what a column
+will cost in memory is charged before it is made: so a short input cannot become a large value.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from belljar._values.refused import ValueRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from belljar._values.annotation import Classes
+
+    Column = list[Any]
+
+LAYOUT = 1
+DEPTH = 200
+# Bytes of memory that a value may take, and so many times what came over the wire besides.
+ROOM, TIMES = 1 << 30, 32
+# Where the reader of a tag is. No name in here comes from a guest.
+READERS = {
+    **dict.fromkeys(b"Nbifcsya", "atoms"),
+    **dict.fromkeys(b"ltqhzdrRuoCD", "containers"),
+    **dict.fromkeys(b"ABEGMQUPg", "standard"),
+    **dict.fromkeys(b"eOk", "objects"),
+    **dict.fromkeys(b"xX", "arrays"),
+    **dict.fromkeys(b"WwTY", "pandas"),
+    **dict.fromkeys(b"L", "polars"),
+}
+found: dict[int, Callable[[Reader, int], Column]] = {}
+
+
+class Reader:
+    """A place in the head, the buffers that are left, and the room that is left."""
+
+    def __init__(
+        self, head: bytes | memoryview, buffers: Sequence[memoryview], classes: Classes | None, room: int | None
+    ) -> None:
+        self.view = memoryview(head).cast("B").toreadonly()
+        self.buffers = [memoryview(buffer).cast("B") for buffer in buffers]
+        self.classes = classes
+        self.at = self.used = self.depth = self.keys = 0
+        self.spent = 0.0
+        size = len(self.view) + sum(map(len, self.buffers))
+        # No column is longer than this.
+        self.most = size
+        self.room = (ROOM if room is None else room) + TIMES * size
+
+    def value(self) -> Any:
+        """The one value of the input, all of which must be used."""
+        if self.byte() != LAYOUT:
+            raise malformed("another layout")
+        result = self.column(1)[0]
+        if self.at != len(self.view) or self.used != len(self.buffers):
+            raise malformed("something left over")
+        return result
+
+    def column(self, count: int) -> Column:
+        """The next `count` values, one at least."""
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise malformed("too many levels")
+        tag = self.byte()
+        read = found.get(tag)
+        if read is None:
+            read = find(tag)
+        values = read(self, count)
+        if len(values) != count:
+            raise malformed("a wrong number of values")
+        self.depth -= 1
+        return values
+
+    def charge(self, size: int) -> None:
+        """Takes so many bytes off the room, before they are allocated."""
+        self.room -= size
+        if self.room < 0:
+            raise ValueRefused(
+                "the guest's value takes more memory than is allowed for what it sent; return less at once"
+            )
+
+    def byte(self) -> int:
+        self.at += 1
+        return self.view[self.at - 1]
+
+    def next_byte(self) -> int:
+        """Without taking it; 0 at the end, which is no tag."""
+        return self.view[self.at] if self.at < len(self.view) else 0
+
+    def word(self) -> int:
+        return int.from_bytes(self.inline(4), "little")
+
+    def inline(self, size: int) -> memoryview:
+        start, self.at = self.at, self.at + size
+        if self.at > len(self.view):
+            raise malformed("an early end")
+        return self.view[start : self.at]
+
+    def blob(self, size: int | None = None) -> memoryview:
+        """Bytes in the head or, if there were many, a buffer: then they are ours to keep and to change."""
+        word = self.word()
+        if word & 1:
+            if word >> 1 != self.used or self.used == len(self.buffers):
+                raise malformed("a buffer out of order")
+            data = self.buffers[self.used]
+            self.used += 1
+        else:
+            data = self.inline(word >> 1)
+        if size is not None and len(data) != size:
+            raise malformed("a wrong size")
+        return data
+
+    def numbers(self, count: int) -> list[int]:
+        """Integers of any size."""
+        width = self.byte()
+        if width in (1, 8):
+            return self.words(width, count)
+        if width != 0:
+            raise malformed("a wrong width")
+        sizes = self.words(self.byte(), count)
+        data = bytes(self.blob())
+        self.charge(len(data) + 48 * count)
+        if min(sizes) < 1 or sum(sizes) != len(data):
+            raise malformed("wrong lengths")
+        return [int.from_bytes(piece, "little", signed=True) for piece in cut(data, sizes)]
+
+    def words(self, width: int, count: int) -> list[int]:
+        if width == 1:
+            data = self.blob(count)
+            self.charge(8 * count)
+            return data.tolist()
+        if width != 8:
+            raise malformed("a wrong width")
+        data = self.blob(8 * count)
+        self.charge(40 * count)
+        return data.cast("q").tolist()
+
+    def lengths(self, count: int) -> int | list[int]:
+        """One length for all, or each its own; together no more than the input could hold."""
+        if self.next_byte() == 2:
+            size = int.from_bytes(self.inline(9)[1:], "little")
+            if size == 0 or size * count > self.most:
+                raise malformed("a wrong length")
+            return size
+        sizes = self.numbers(count)
+        if min(sizes) < 0 or sum(sizes) > self.most:
+            raise malformed("wrong lengths")
+        return sizes
+
+    def texts(self, count: int) -> list[str]:
+        """Strings, any code point allowed."""
+        mode = self.byte()
+        sizes = None if mode == 0 else self.lengths(count)
+        data = self.blob()
+        # A single wide character makes four bytes of each for a moment.
+        self.charge(5 * len(data) + 64 * count)
+        text = str(data, "utf-8", "surrogatepass")
+        if sizes is None:
+            if text.count("\0") != count - 1:
+                raise malformed("a wrong number of strings")
+            return text.split("\0")
+        if mode != 1 or total(sizes, count) != len(text):
+            raise malformed("wrong lengths")
+        return cut(text, sizes)
+
+
+def find(tag: int) -> Callable[[Reader, int], Column]:
+    name = READERS.get(tag)
+    if name is None:
+        raise malformed(f"the unknown tag {tag}")
+    found.update(import_module(f"belljar._values.{name}").READERS)
+    return found[tag]
+
+
+def malformed(what: str) -> ValueRefused:
+    """No guest of ours writes this."""
+    return ValueRefused(f"the guest sent a value that is malformed: {what}")
+
+
+def total(sizes: int | list[int], count: int) -> int:
+    return sizes * count if isinstance(sizes, int) else sum(sizes)
+
+
+def cut(whole: Any, sizes: int | list[int]) -> list[Any]:
+    """Pieces of those lengths, which have been checked to add up."""
+    if isinstance(sizes, int):
+        if sizes == len(whole):
+            return [whole]
+        return [whole[start : start + sizes] for start in range(0, len(whole), sizes)]
+    start, pieces = 0, []
+    for size in sizes:
+        pieces.append(whole[start : start + size])
+        start += size
+    return pieces
+
+
+# Without it a guest could choose strings that all fall together.
+RANDOM_HASHES = bool(sys.flags.hash_randomization)

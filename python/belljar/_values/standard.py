@@ -1,0 +1,144 @@
+"""Columns of the standard library's types, made by their public constructors, which check what they are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from belljar._values.reader import Reader, malformed
+from belljar._values.refused import ValueRefused
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+    from typing import Any
+
+    from belljar._values.reader import Column
+
+FRACTION_BITS = 1 << 14
+PATHS = ("PosixPath", "PurePosixPath", "PureWindowsPath")
+
+
+def dates(reader: Reader, count: int) -> Column:
+    from datetime import date
+
+    return list(map(date.fromisoformat, reader.texts(count)))
+
+
+def datetimes(reader: Reader, count: int) -> Column:
+    from datetime import datetime
+
+    return moments(reader, count, datetime.fromisoformat)
+
+
+def times(reader: Reader, count: int) -> Column:
+    from datetime import time
+
+    return moments(reader, count, time.fromisoformat)
+
+
+def moments(reader: Reader, count: int, parse: Any) -> Column:
+    aware = reader.byte()
+    values = list(map(parse, reader.texts(count)))
+    if aware:
+        size = reader.word()
+        if not 0 < size <= count:
+            raise malformed("a wrong number of zones")
+        table = [zone(described) for described in reader.column(size)]
+        which = reader.numbers(count)
+        if min(which) < 0:
+            raise malformed("a wrong zone")
+        pairs = zip(values, which, strict=True)
+        values = [value.replace(tzinfo=table[index]) for value, index in pairs]
+    folds = reader.blob(count)
+    if any(folds):
+        values = [value.replace(fold=fold) for value, fold in zip(values, folds, strict=True)]
+    return values
+
+
+def zone(described: Any) -> tzinfo | None:
+    """A name of the time zone database, or an offset in microseconds with a name or without."""
+    if described is None:
+        return None
+    if type(described) is str:
+        return named_zone(described)
+    from datetime import timedelta, timezone
+
+    offset, *name = described
+    if offset == 0 and not name:
+        return timezone.utc
+    return timezone(timedelta(microseconds=offset), *name)
+
+
+def named_zone(name: str) -> tzinfo:
+    import re
+    from zoneinfo import ZoneInfo
+
+    # Nothing that could lead out of the database, nor to another module than its own.
+    if not re.fullmatch(r"[A-Za-z0-9_+-]{1,64}(/[A-Za-z0-9_+-]{1,64}){0,4}", name):
+        raise malformed("a wrong zone")
+    try:
+        return ZoneInfo(name)
+    except Exception:
+        text = (
+            f"the guest's value has the time zone {name}, which is not known here; install tzdata, or return it in UTC"
+        )
+        raise ValueRefused(text) from None
+
+
+def timedeltas(reader: Reader, count: int) -> Column:
+    from datetime import timedelta
+
+    return list(map(timedelta, reader.numbers(count), reader.numbers(count), reader.numbers(count)))
+
+
+def decimals(reader: Reader, count: int) -> Column:
+    from decimal import Decimal
+
+    reader.charge(104 * count)
+    return list(map(Decimal, reader.texts(count)))
+
+
+def fractions(reader: Reader, count: int) -> Column:
+    from fractions import Fraction
+
+    tops, bottoms = reader.numbers(count), reader.numbers(count)
+    # To reduce one takes time with the square of its size.
+    if max(number.bit_length() for numbers in (tops, bottoms) for number in numbers) > FRACTION_BITS:
+        raise malformed("too large a fraction")
+    reader.charge(64 * count)
+    return list(map(Fraction, tops, bottoms))
+
+
+def uuids(reader: Reader, count: int) -> Column:
+    from uuid import UUID
+
+    data = bytes(reader.blob(16 * count))
+    reader.charge(128 * count)
+    return [UUID(bytes=data[start : start + 16]) for start in range(0, len(data), 16)]
+
+
+def paths(reader: Reader, count: int) -> Column:
+    import pathlib
+
+    name = reader.texts(1)[0]
+    if name not in PATHS:
+        raise malformed("an unknown path")
+    reader.charge(400 * count)
+    return list(map(getattr(pathlib, name), reader.texts(count)))
+
+
+def ranges(reader: Reader, count: int) -> Column:
+    reader.charge(48 * count)
+    return list(map(range, reader.numbers(count), reader.numbers(count), reader.numbers(count)))
+
+
+READERS = {
+    ord("A"): dates,
+    ord("B"): datetimes,
+    ord("E"): times,
+    ord("G"): timedeltas,
+    ord("M"): decimals,
+    ord("Q"): fractions,
+    ord("U"): uuids,
+    ord("P"): paths,
+    ord("g"): ranges,
+}

@@ -22,6 +22,7 @@ mod murder;
 mod output;
 mod packages;
 mod skips;
+mod starved;
 mod stdin;
 #[path = "../support/support.rs"]
 #[allow(dead_code)] // Shared; no one test uses all of it.

@@ -20,6 +20,7 @@ pub use check::check_env;
 pub use document::PolicyDocument;
 pub use error::{EnvProblem, PathProblem, PolicyError};
 pub use keys::{KEYS, Key, reference};
+pub(crate) use paths::can_be_shown;
 pub use quantity::{format_duration, format_size, parse_duration, parse_size};
 
 /// Everything a guest is allowed. [`Policy::default`] is the policy of a bare `belljar run`.

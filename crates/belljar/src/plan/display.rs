@@ -52,8 +52,9 @@ impl fmt::Display for Step {
             } => {
                 write!(
                     f,
-                    "cgroup: {} of memory with its disk, {pids} processes, {cpus} cpus",
-                    bytes(*memory)
+                    "cgroup: {} of memory with its disk, {pids} processes, {cpus} cpu{}",
+                    bytes(*memory),
+                    if *cpus == 1.0 { "" } else { "s" }
                 )
             }
             Self::Namespaces { kinds } => {
@@ -124,19 +125,28 @@ impl fmt::Display for Step {
             Self::Privileges => write!(f, "no capabilities, no groups, no new privileges"),
             Self::Landlock(rules) => write!(
                 f,
-                "ABI {}: {} paths, tcp {}",
+                "ABI {}: {} paths, {}",
                 rules.abi,
                 rules.paths.len(),
-                rules.tcp
+                if rules.tcp { "TCP" } else { "no TCP" }
             ),
             Self::Rlimits { limits } => {
                 let limits: Vec<String> = limits
                     .iter()
-                    .map(|limit| format!("{} {}", limit.name, limit.soft))
+                    .map(|limit| match limit.name.as_str() {
+                        "data" | "fsize" | "memlock" | "msgqueue" | "stack" => {
+                            format!("{} {}", limit.name, bytes(limit.soft))
+                        }
+                        name => format!("{name} {}", limit.soft),
+                    })
                     .collect();
                 write!(f, "{}", limits.join(", "))
             }
-            Self::Affinity { cpus } => write!(f, "pinned to {cpus} processors"),
+            Self::Affinity { cpus } => write!(
+                f,
+                "pinned to {cpus} processor{}",
+                if *cpus == 1 { "" } else { "s" }
+            ),
             Self::Descriptors => write!(f, "standard streams and the control socket, nothing else"),
             Self::Seccomp { internet, .. } => {
                 write!(

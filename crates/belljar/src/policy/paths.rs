@@ -48,6 +48,11 @@ const PLACES: [&str; 14] = [
 /// Trees of the host that show the whole of it.
 const HOST_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
+/// Whether a path of the host can be mounted at the same place in a jar.
+pub(crate) fn can_be_shown(path: &Path) -> bool {
+    source("mount", path).is_ok() && target("mount", path, false).is_ok()
+}
+
 impl Mount {
     /// Reads `SRC[:DST][:ro|rw]`. A relative source starts from `base`, or is refused where there is none.
     pub fn parse(text: &str, base: Option<&Path>) -> Result<Self, PolicyError> {

@@ -1,7 +1,9 @@
 //! What the jar does not let a guest have: network, files, memory, processes, disk.
 
+use std::path::Path;
+
 use super::{HintContext, between, bytes};
-use crate::policy::Network;
+use crate::policy::{Network, can_be_shown};
 use crate::pyerror::PythonError;
 
 const EPERM: i32 = 1;
@@ -139,6 +141,12 @@ fn missing(error: &PythonError, path: &str, context: &HintContext) -> Option<Str
                 "/jar starts empty, so {path:?} is not there; pass --workdir DIR to show the folder that has it, or --mount SRC:DST"
             )
         });
+    }
+    if !can_be_shown(Path::new(path)) {
+        return Some(format!(
+            "files of the host are not visible in a jar, and {path} is belljar's own place there; show a file under another name with \
+             --mount SRC:/data"
+        ));
     }
     Some(format!(
         "files of the host are not visible in a jar; pass --mount {path}, or --workdir for a whole folder"

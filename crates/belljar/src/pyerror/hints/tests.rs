@@ -95,3 +95,24 @@ fn sizes_read_as_flags() {
         ["1G", "256M", "1536M", "64K"]
     );
 }
+
+#[test]
+fn no_mount_is_suggested_that_would_be_refused() {
+    for (path, can) in [
+        ("/home/me/data.csv", true),
+        ("/etc/app.conf", true),
+        ("/etc/shadow", false),
+        ("/usr/lib/x", false),
+        ("/proc/kcore", false),
+    ] {
+        let error = PythonError {
+            type_name: "FileNotFoundError".into(),
+            message: format!("[Errno 2] No such file or directory: '{path}'"),
+            errno: Some(2),
+            filename: Some(path.into()),
+            ..PythonError::default()
+        };
+        let given = hint(&error, &context()).unwrap();
+        assert_eq!(given.contains(&format!("--mount {path}")), can, "{given}");
+    }
+}

@@ -1,7 +1,8 @@
 """Runs one job as plain Python would, and tells the host on descriptor 3 how it ended.
 
-Started as `python boot.py KIND ORIGIN [ARGS...]`, KIND one of code, script, module, call. Every import and every line
-here is paid by every run, so this file takes builtins only; the files beside it load when they are needed.
+Started as `python boot.py KIND ORIGIN [ARGS...]`, KIND one of code, script, module, call, invoke, evaluate. Every
+import and every line here is paid by every run, so this file takes builtins only; the files beside it load when they
+are needed.
 """
 
 import _imp
@@ -58,24 +59,31 @@ def load(name):
     return scope
 
 
+def names(name):
+    """The names of the file `name`."""
+    return parts.get(name) or load(name)
+
+
 def part(name, *args):
     """Calls the function `name` of the file `name`."""
-    return (parts.get(name) or load(name))[name](*args)
+    return names(name)[name](*args)
 
 
-def send(kind, header=b"", body=b""):
+def send(kind, header=b"", body=b"", size=None, ship=None):
+    """Where `ship` is given, it sends the first bytes with a descriptor, which has a body of `size` bytes."""
     # A forked child must not speak for the job, nor a frame land in a file that took over the descriptor.
     try:
         if [getpid(), fstat(3)[1:3]] != voice:
             return
-        sizes = len(header).to_bytes(4, "little") + len(body).to_bytes(8, "little")
-        head = b"%c\1\0\0%b%b" % (kind, sizes, header)
+        sizes = len(header).to_bytes(4, "little") + (size or len(body)).to_bytes(8, "little")
+        head = b"%c\1%c\0%b%b" % (kind, ship is not None, sizes, header)
         # The host wakes up once for what is written at once; a long body is not copied for that.
         for data in (head, body) if len(body) > 4096 else (head + body,):
             rest = memoryview(data)
             while rest:
                 try:
-                    rest = rest[write(3, rest) :]
+                    count = ship(rest) if ship else write(3, rest)
+                    rest, ship = rest[count:], None
                 except BlockingIOError:
                     set_blocking(3, True)
     except OSError:
@@ -92,13 +100,15 @@ def start(kind, origin, args):
         main["__annotations__"] = {}
     main["__builtins__"] = builtins
     flags = sys.orig_argv[: -len(sys.argv)]
-    sys.argv = [origin, *args]
+    sys.argv = ["-c" if kind in ("invoke", "evaluate") else origin, *args]
     sys.orig_argv = flags + sys.argv
     # Under -P or -I our folder is not in front, and plain Python puts nothing there either.
     path = [] if getattr(sys.flags, "safe_path", sys.flags.isolated) else job.get("path", sys.path)
     path[:1] = [""]
     if kind == "call":
         return part("call", given("job"), given("args.json"), job)
+    if kind in ("invoke", "evaluate"):
+        return part("invoke", kind, origin, job, names)
     if kind != "code" or origin == "-" or sys.version_info >= (3, 13):
         return part("script", kind, origin, path, job, read, given)
     # The name that exec gives to text is the one it has under -c; and unlike compile, it makes no syntax tree classes.
@@ -124,8 +134,8 @@ def ended(error):
 
 
 def returned(value):
-    # Only a call gives bytes.
-    send(1, *((b'{"encoding": "json"}', value) if type(value) is bytes else ()))
+    # Only a call gives bytes, and only what has a parcel gives a frame.
+    send(*value if type(value) is tuple else (1, b'{"encoding": "json"}', value) if type(value) is bytes else (1,))
 
 
 def main(kind, origin, args):
@@ -148,6 +158,6 @@ if __name__ == "__main__":
         sys.stdout.reconfigure(line_buffering=True)
     kind, origin, *args = sys.argv[1:]
     main(kind, origin, args)
-    if kind == "call":
+    if kind in ("call", "invoke"):
         # It is over with its value: what the interpreter would still tidy up goes with the jar.
         posix._exit(0)

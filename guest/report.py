@@ -156,7 +156,7 @@ class Sources:
         self.files = {}
         self.own = set()
         self.job = job
-        todo = [job["code"]] if "code" in job else []
+        todo = [job[name] for name in ("code", "last") if name in job]
         while todo:
             code = todo.pop()
             self.own.add(id(code))

@@ -211,6 +211,6 @@ except BaseException as error:
     _exit(1)
 kind, origin, args = become(*serve())
 boot["main"](kind, origin, args)
-if kind == "call":
+if kind in ("call", "invoke"):
     # As in boot: a call is over with its value.
     _exit(0)

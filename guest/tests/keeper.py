@@ -20,9 +20,10 @@ from types import TracebackType
 from typing import Any
 
 from harness import GUEST, Frame, Result, environment
+from harness import PARTS as COLD_PARTS
 
 SKIPS = (GUEST.parent / "tests/skips.toml").read_text()
-PARTS = ("boot", "script", "call", "ended", "report", "template", "seal", "seeds", "worker", "preload")
+PARTS = (*COLD_PARTS, "template", "seal", "seeds", "worker", "preload")
 KINDS = {1: "returned", 2: "raised", 3: "exited", 8: "parked", 9: "failed"}
 SECONDS = 30
 

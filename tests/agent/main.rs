@@ -19,5 +19,6 @@ mod client;
 mod ends;
 mod garbage;
 mod hello;
+mod invoke;
 mod jobs;
 mod slow;

@@ -110,6 +110,23 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io:
     }
 }
 
+/// Receives what is there now, and the descriptors with it, all close-on-exec. Nothing is waited for.
+pub fn receive_now(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> rustix::io::Result<(usize, Vec<OwnedFd>)> {
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = rustix::net::recvmsg(socket, &mut [io::IoSliceMut::new(bytes)], &mut control, flags)?;
+    Ok((got.bytes, passed(&mut control)))
+}
+
+fn passed(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
+    let all = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => fds.collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    all.collect()
+}
+
 /// Receives one message and the descriptors with it, all close-on-exec. An empty message means the other end is gone.
 pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
@@ -126,14 +143,7 @@ pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, V
             done => break done?,
         }
     };
-    let fds = control
-        .drain()
-        .flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(fds) => fds.collect::<Vec<_>>(),
-            _ => Vec::new(),
-        })
-        .collect();
-    Ok((got.bytes, fds))
+    Ok((got.bytes, passed(&mut control)))
 }
 
 /// The numbers of some descriptors.

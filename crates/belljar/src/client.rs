@@ -112,11 +112,11 @@ impl Running {
 
     /// Waits for the outcome.
     pub fn wait(mut self) -> Result<Outcome, Error> {
-        let answer = receive::<Reply>(&self.socket, Vec::new());
+        let answer = receive_with::<Reply>(&self.socket);
         // Where this program ignores SIGCHLD there is nothing to wait for; the answer counts.
         let status = self.warden.wait();
         match answer {
-            Ok((reply, blobs)) => reply.into_outcome(blobs),
+            Ok((reply, blobs, fds)) => reply.into_outcome(blobs, fds),
             Err(_) => {
                 // A warden that was killed could not remove its cgroup.
                 if let Some(groups) = &self.groups {
@@ -159,8 +159,25 @@ pub(crate) fn send(
     blobs.iter().try_for_each(|blob| socket.write_all(blob))
 }
 
+/// Bytes that are taken with the descriptors: the least a message has. One more could be of the next one.
+const FIRST: usize = 16;
+
+/// A message: its head, its raw parts, and the descriptors that came with it.
+type Message<Head> = (Head, Vec<Vec<u8>>, Vec<OwnedFd>);
+
+/// Reads a message and the descriptors with it.
+pub(crate) fn receive_with<Head: serde::de::DeserializeOwned>(
+    socket: &UnixStream,
+) -> io::Result<Message<Head>> {
+    let mut first = vec![0; FIRST];
+    let (length, fds) = belljar_linux::descriptors::receive(socket.as_fd(), &mut first)?;
+    first.truncate(length);
+    let (head, blobs) = receive(socket, first)?;
+    Ok((head, blobs, fds))
+}
+
 /// Reads a message whose first bytes, if some were taken already, are `first`.
-pub(crate) fn receive<Head: serde::de::DeserializeOwned>(
+fn receive<Head: serde::de::DeserializeOwned>(
     socket: &UnixStream,
     first: Vec<u8>,
 ) -> io::Result<(Head, Vec<Vec<u8>>)> {

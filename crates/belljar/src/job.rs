@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::parcel::Parcel;
+
 /// One job for one jar.
 #[derive(Debug)]
 pub struct Job {
@@ -76,6 +78,22 @@ pub enum Program {
         function: String,
         /// The arguments.
         arguments: Vec<u8>,
+    },
+    /// A callable with its arguments, encoded by a client for its own runtime in the guest; so is the value. The engine
+    /// reads neither.
+    Invoke {
+        /// What the guest is told of its name.
+        name: OsString,
+        /// The callable and its arguments.
+        parcel: Parcel,
+    },
+    /// Python source as the first part, run as `python -c` would, and what its globals begin with. The value of a last
+    /// expression is encoded as that of [`Program::Invoke`] is.
+    Evaluate {
+        /// What tracebacks call the source.
+        name: OsString,
+        /// The source, then the globals.
+        parcel: Parcel,
     },
     /// Any program, looked for in the jar's PATH unless it is a path.
     Command(OsString),
@@ -164,6 +182,14 @@ impl Job {
             source: source.into(),
             from_stdin: false,
         })
+    }
+
+    /// What its runtime reads and the engine does not.
+    pub(crate) fn parcel(&self) -> Option<&Parcel> {
+        match &self.program {
+            Program::Invoke { parcel, .. } | Program::Evaluate { parcel, .. } => Some(parcel),
+            _ => None,
+        }
     }
 
     /// Whether our guest runtime runs it, so that it reports exceptions and values.

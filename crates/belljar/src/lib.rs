@@ -38,7 +38,7 @@
 //! [`outcome`]. [`Sandbox`] and [`Command`] are the front for programs; they reach a warden through [`client`].
 //! [`pool`] runs jobs on workers that are ready; `cabinet` is where those are made.
 //! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
-//! interpreters.
+//! interpreters, [`parcel`] carries what only the client and its guest read.
 
 pub mod agent;
 mod cabinet;
@@ -50,6 +50,7 @@ pub mod host;
 mod jar;
 pub mod job;
 pub mod outcome;
+pub mod parcel;
 pub mod plan;
 pub mod policy;
 pub mod pool;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::parcel::Parcel;
 use crate::policy::{Layer, Tier};
 
 pub use json::Json;
@@ -23,6 +24,12 @@ pub struct Outcome {
     pub signal: Option<i32>,
     /// The value of a call, as typed data.
     pub value: Option<serde_json::Value>,
+    /// The value of a job whose client has an encoding of its own.
+    #[serde(skip)]
+    pub parcel: Option<Parcel>,
+    /// Why a value that was there could not be encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
     /// The exception that ended it, when it was Python and raised one.
     pub exception: Option<crate::pyerror::PythonError>,
     /// Standard output, as far as it was kept.
@@ -41,6 +48,17 @@ pub struct Outcome {
     /// Files that the run left, if the job asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<OutputFile>,
+}
+
+/// A value that the guest's runtime could not encode, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Where in the value, as Python would write it.
+    pub path: String,
+    /// The name of the type.
+    pub r#type: String,
+    /// What to do about it.
+    pub message: String,
 }
 
 /// A file that a run left in a fresh /jar.

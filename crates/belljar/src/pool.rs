@@ -131,7 +131,7 @@ impl Pool {
     /// Runs one job; where it is a call that gives a value, that is handed over as soon as it is there and the kill is
     /// sent, while the jar is emptied behind the caller's back.
     pub fn answer(&self, sandbox: &Sandbox, job: Job, cancel: Option<&Cancel>) -> Result<Answer, Error> {
-        let is_call = matches!(job.program, Program::Call { .. });
+        let is_call = matches!(job.program, Program::Call { .. } | Program::Invoke { .. });
         self.handle.core.run(sandbox, job, cancel, is_call)
     }
 

@@ -9,15 +9,26 @@ use std::ffi::OsString;
 use crate::job::{Job, Program, Stdin};
 use crate::plan::Plan;
 
-/// How many of them a cold run needs; the others belong to templates.
+/// How many of them a cold run needs. Those up to the template belong to jobs with a parcel, the others to templates.
 const COLD: usize = 5;
 /// The runtime as source: the file that is started first, then those that it loads when it needs them.
-const SOURCE: [(&str, &[u8]); 10] = [
+const SOURCE: [(&str, &[u8]); 15] = [
     ("boot.py", include_bytes!("../../../guest/boot.py")),
     ("ended.py", include_bytes!("../../../guest/ended.py")),
     ("report.py", include_bytes!("../../../guest/report.py")),
     ("script.py", include_bytes!("../../../guest/script.py")),
     ("call.py", include_bytes!("../../../guest/call.py")),
+    ("invoke.py", include_bytes!("../../../guest/invoke.py")),
+    ("values.py", include_bytes!("../../../guest/values.py")),
+    (
+        "values_types.py",
+        include_bytes!("../../../guest/values_types.py"),
+    ),
+    ("values_path.py", include_bytes!("../../../guest/values_path.py")),
+    (
+        "belljar_guest.py",
+        include_bytes!("../../../guest/belljar_guest.py"),
+    ),
     ("template.py", include_bytes!("../../../guest/template.py")),
     ("seal.py", include_bytes!("../../../guest/seal.py")),
     ("seeds.py", include_bytes!("../../../guest/seeds.py")),
@@ -83,8 +94,13 @@ impl Runtime {
     }
 
     /// Names and contents for a cold run; the first is started.
-    pub(crate) fn files(&self) -> &[(String, Cow<'static, [u8]>)] {
-        &self.files[..COLD.min(self.files.len())]
+    pub(crate) fn files(&self, job: &Job) -> &[(String, Cow<'static, [u8]>)] {
+        let template = |(name, _): &(String, _)| name.starts_with("template.");
+        let count = match job.parcel() {
+            Some(_) => self.files.iter().position(template).unwrap_or(COLD),
+            None => COLD,
+        };
+        &self.files[..count.min(self.files.len())]
     }
 
     /// Names and contents for a cabinet.

@@ -6,6 +6,7 @@
 mod cpu;
 pub(crate) mod finish;
 pub(crate) mod init;
+pub(crate) mod outgoing;
 pub(crate) mod pump;
 mod serve;
 pub(crate) mod start;
@@ -15,6 +16,7 @@ pub(crate) mod sweep;
 mod verdict;
 pub(crate) mod watch;
 mod weight;
+mod word;
 
 use crate::error::Error;
 use crate::job::Job;

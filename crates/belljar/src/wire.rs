@@ -2,14 +2,18 @@
 
 use thiserror::Error;
 
-/// Bytes before a frame's header: kind, version, two zeros, header length, body length.
+use crate::agent::{INLINE, MAX_BODY as MAX_MEMORY};
+
+/// Bytes before a frame's header: kind, version, flags, zero, header length, body length.
 pub const PREFIX: usize = 16;
 /// The version that both sides speak.
 pub const VERSION: u8 = 1;
 /// Largest header.
 pub const MAX_HEADER: u32 = 1 << 20;
-/// Largest body.
+/// Largest body in the stream. A sealed memfd may have as much as a client's.
 pub const MAX_BODY: u64 = 64 << 20;
+/// The body is not in the stream: it is a descriptor that comes with the frame's first byte.
+const DESCRIPTOR: u8 = 1;
 
 /// What a frame says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub enum Kind {
     Raised,
     /// The job chose its exit code.
     Exited,
+    /// One item of a generator; more may follow, up to one of the others.
+    Item,
 }
 
 /// One whole frame.
@@ -29,8 +35,10 @@ pub struct Frame {
     pub kind: Kind,
     /// Small structured data, as JSON.
     pub header: Vec<u8>,
-    /// Raw data.
+    /// Raw data, if it is in the stream.
     pub body: Vec<u8>,
+    /// Size of the body if it is in a descriptor instead.
+    pub descriptor: Option<u64>,
 }
 
 /// Why bytes are no frame.
@@ -39,21 +47,25 @@ pub enum WireError {
     /// Another protocol, or none.
     #[error("frame has version {0}, not {VERSION}")]
     Version(u8),
-    /// A kind that the guest may not send. Calls from guest to host are reserved for 16 and above.
+    /// A kind that the guest may not send. Calls from guest to host are reserved for 17 and above.
     #[error("frame has unknown kind {0}")]
     Kind(u8),
-    /// The zeros are not zero.
+    /// Flags that mean nothing.
     #[error("frame has bits set where none may be")]
     Reserved,
     /// A header that is too large.
     #[error("frame header of {0} bytes is over the limit of {MAX_HEADER}")]
     Header(u32),
     /// A body that is too large.
-    #[error("frame body of {0} bytes is over the limit of {MAX_BODY}")]
+    #[error("frame body of {0} bytes is over the limit")]
     Body(u64),
+    /// A descriptor without a byte in it, or with a frame that has none.
+    #[error("frame has a descriptor where none may be")]
+    Descriptor,
 }
 
-/// Collects bytes into at most one frame: a guest has one last word, and what comes after it is not read.
+/// Collects bytes into frames: any number of items, then at most one more. A guest has one last word, and what comes after
+/// it is not read.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
@@ -66,6 +78,7 @@ struct Expected {
     kind: Kind,
     header: usize,
     body: usize,
+    descriptor: Option<u64>,
 }
 
 impl Decoder {
@@ -78,7 +91,7 @@ impl Decoder {
         }
     }
 
-    /// Whether nothing of a frame has come yet.
+    /// Whether nothing of the next frame has come yet.
     pub fn is_empty(&self) -> bool {
         !self.done && self.expected.is_none() && self.bytes.is_empty()
     }
@@ -96,12 +109,14 @@ impl Decoder {
         }
         match self.expected {
             Some(expected) if !self.done && self.bytes.len() == expected.header + expected.body => {
-                self.done = true;
+                self.done = expected.kind != Kind::Item;
+                self.expected = None;
                 let body = self.bytes.split_off(expected.header);
                 Ok(Some(Frame {
                     kind: expected.kind,
                     header: std::mem::take(&mut self.bytes),
                     body,
+                    descriptor: expected.descriptor,
                 }))
             }
             _ => Ok(None),
@@ -119,13 +134,14 @@ fn prefix(bytes: &[u8]) -> Result<Expected, WireError> {
     if bytes[1] != VERSION {
         return Err(WireError::Version(bytes[1]));
     }
-    if number(2..4) != 0 {
+    if bytes[2] & !DESCRIPTOR != 0 || bytes[3] != 0 {
         return Err(WireError::Reserved);
     }
     let kind = match bytes[0] {
         1 => Kind::Returned,
         2 => Kind::Raised,
         3 => Kind::Exited,
+        16 => Kind::Item,
         other => return Err(WireError::Kind(other)),
     };
     let header = number(4..8) as u32;
@@ -133,13 +149,24 @@ fn prefix(bytes: &[u8]) -> Result<Expected, WireError> {
         return Err(WireError::Header(header));
     }
     let body = number(8..16);
-    if body > MAX_BODY {
+    let in_descriptor = bytes[2] & DESCRIPTOR != 0;
+    let most = match kind {
+        _ if in_descriptor => MAX_MEMORY,
+        // Many of these may be on their way.
+        Kind::Item => INLINE - 1,
+        _ => MAX_BODY,
+    };
+    if body > most {
         return Err(WireError::Body(body));
+    }
+    if in_descriptor && (body == 0 || !matches!(kind, Kind::Returned | Kind::Item)) {
+        return Err(WireError::Descriptor);
     }
     Ok(Expected {
         kind,
         header: header as usize,
-        body: body as usize,
+        body: if in_descriptor { 0 } else { body as usize },
+        descriptor: in_descriptor.then_some(body),
     })
 }
 
@@ -203,8 +230,24 @@ mod tests {
                 WireError::Kind(9),
             ),
             (
-                [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                [1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
                 WireError::Reserved,
+            ),
+            (
+                [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                WireError::Descriptor,
+            ),
+            (
+                [2, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+                WireError::Descriptor,
+            ),
+            (
+                [1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0x40, 0, 0, 0, 0],
+                WireError::Body((1 << 30) + 1),
+            ),
+            (
+                [16, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0],
+                WireError::Body(1 << 16),
             ),
         ] {
             let mut decoder = Decoder::default();
@@ -219,6 +262,36 @@ mod tests {
         let mut decoder = Decoder::default();
         assert!(decoder.push(&frame(3, b"", b"")).unwrap().is_some());
         assert_eq!(decoder.push(&frame(1, b"", b"")), Ok(None));
+    }
+
+    #[test]
+    fn items_come_before_the_last_word() {
+        let mut bytes = frame(16, b"one", b"1");
+        // Its body is elsewhere.
+        bytes.extend([16, VERSION, DESCRIPTOR, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(frame(1, b"", b"end"));
+        bytes.extend(frame(16, b"", b"late"));
+        for step in 1..bytes.len() {
+            let (mut decoder, mut got) = (Decoder::default(), Vec::new());
+            for piece in bytes.chunks(step) {
+                let mut rest = piece;
+                while decoder.wants() > 0 && !rest.is_empty() {
+                    let take = decoder.wants().min(rest.len());
+                    got.extend(decoder.push(&rest[..take]).unwrap());
+                    rest = &rest[take..];
+                }
+            }
+            let got: Vec<_> = got
+                .into_iter()
+                .map(|frame| (frame.kind, frame.body, frame.descriptor))
+                .collect();
+            let expected = [
+                (Kind::Item, b"1".to_vec(), None),
+                (Kind::Item, Vec::new(), Some(5)),
+                (Kind::Returned, b"end".to_vec(), None),
+            ];
+            assert_eq!(got, expected, "{step}");
+        }
     }
 
     proptest! {

@@ -1,12 +1,14 @@
 //! Answers: outcomes as frames, and failures as faults.
 
 use belljar::Error;
-use belljar::agent::{Fault, Kind, PartsHead, ValueHead};
-use belljar::outcome::Outcome;
+use belljar::agent::{Encoding, Fault, Kind, OutputHead, OutputStream, PartsHead, ValueHead};
+use belljar::outcome::{Captured, Outcome};
+use belljar::parcel::Parcel;
 use belljar::pool::Spoken;
 use serde_json::Value;
 
 use super::outbox::{Letter, Unsent};
+use super::stream::PIECE;
 use crate::failure::Failure;
 
 /// A fault of this kind.
@@ -68,11 +70,48 @@ pub fn value(id: u64, spoken: &Spoken) -> Result<Letter, Fault> {
     ]
     .map(Vec::as_slice);
     let head = ValueHead {
+        encoding: Encoding::Json,
+        last: true,
         seconds: spoken.seconds,
         dropped: [stdout.dropped, stderr.dropped],
         parts: parts.iter().map(|part| part.len() as u64).collect(),
     };
     Letter::new(Kind::Value, id, &head, &parts).map_err(unsent)
+}
+
+/// The frame that has a value in the client's own encoding, which is handed on as it came.
+pub fn parcel(
+    id: u64,
+    parcel: Parcel,
+    last: bool,
+    seconds: f64,
+    streams: [&Captured; 2],
+) -> Result<Letter, Fault> {
+    let (parts, content) = parcel.into_parts();
+    let head = ValueHead {
+        encoding: Encoding::Belljar,
+        last,
+        seconds,
+        dropped: streams.map(|stream| stream.dropped),
+        parts,
+    };
+    Letter::whole(Kind::Value, id, &head, content).map_err(unsent)
+}
+
+/// Output that was kept and not sent while the job ran, as frames.
+pub fn output(id: u64, streams: [&Captured; 2]) -> Vec<Letter> {
+    let pieces = |stream, captured: &Captured| {
+        let all = [&captured.head, &captured.tail];
+        let pieces = all
+            .iter()
+            .flat_map(|bytes| bytes.chunks(PIECE))
+            .filter_map(|piece| Letter::new(Kind::Output, id, &OutputHead { stream }, &[piece]).ok());
+        pieces.collect::<Vec<_>>()
+    };
+    let [stdout, stderr] = streams;
+    let mut letters = pieces(OutputStream::Stdout, stdout);
+    letters.extend(pieces(OutputStream::Stderr, stderr));
+    letters
 }
 
 /// The frame that tells of an outcome.
@@ -103,6 +142,12 @@ fn document(outcome: &Outcome) -> Vec<u8> {
             fields.remove(raw);
         }
         fields.insert("cold".into(), outcome.cold.as_deref().into());
+        if let Some(refused) = &outcome.refused {
+            fields.insert(
+                "refused".into(),
+                serde_json::to_value(refused).unwrap_or_default(),
+            );
+        }
         let paths = outcome.files.iter().map(|file| file.path.as_str());
         fields.insert("files".into(), paths.collect());
     }

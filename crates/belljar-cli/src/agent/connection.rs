@@ -216,7 +216,7 @@ impl Agent {
             (Some(fd), Some(size)) => {
                 check_buffer(std::os::fd::AsFd::as_fd(&fd), size)
                     .map_err(|error| fault("buffer", error.to_string(), None))?;
-                (Body::Memory(fd), size)
+                (Body::Memory(fd, size), size)
             }
             _ => {
                 let size = frame.body.len() as u64;

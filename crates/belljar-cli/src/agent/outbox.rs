@@ -6,10 +6,11 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use belljar::agent::{BufferError, INLINE, Kind, MAX_HEADER, encode, join, sealed_buffer};
+use belljar::parcel::Content;
 use belljar_linux::caller;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -25,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub struct Letter {
     bytes: Vec<u8>,
     sent: usize,
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<Arc<OwnedFd>>,
     weight: u64,
 }
 
@@ -64,12 +65,29 @@ impl Letter {
             .ok_or(Unsent::TooLarge)?;
         Ok(Self::of(
             encode(kind, id, &header, b"", Some(size)),
-            Some(fd),
+            Some(Arc::new(fd)),
             size,
         ))
     }
 
-    fn of(bytes: Vec<u8>, descriptor: Option<OwnedFd>, size: u64) -> Self {
+    /// A frame whose body is there already, in memory or in a descriptor that is handed on.
+    pub fn whole(
+        kind: Kind,
+        id: u64,
+        header: &impl serde::Serialize,
+        content: Content,
+    ) -> Result<Self, Unsent> {
+        let header = serde_json::to_vec(header).unwrap_or_default();
+        if header.len() > MAX_HEADER as usize {
+            return Err(Unsent::TooLarge);
+        }
+        Ok(match content {
+            Content::Inline(body) => Self::of(encode(kind, id, &header, &body, None), None, 0),
+            Content::Memory(fd, size) => Self::of(encode(kind, id, &header, b"", Some(size)), Some(fd), size),
+        })
+    }
+
+    fn of(bytes: Vec<u8>, descriptor: Option<Arc<OwnedFd>>, size: u64) -> Self {
         Self {
             weight: bytes.len() as u64 + size,
             bytes,

@@ -13,7 +13,7 @@ use rustix::pipe::PipeFlags;
 use super::outbox::{Letter, Outbox};
 
 /// Most bytes of one frame.
-const PIECE: usize = 32 << 10;
+pub const PIECE: usize = 32 << 10;
 
 /// Copies a job's output to the client while it runs. The thread ends when the job's ends of the pipes are closed.
 pub fn start(outbox: &Arc<Outbox>, id: u64, job: &mut Job) -> std::io::Result<JoinHandle<()>> {

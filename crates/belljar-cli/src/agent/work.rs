@@ -1,11 +1,14 @@
 //! One job, from the request to its answer.
 
+use std::ffi::OsString;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use belljar::agent::{self, Fault, JobRequest, MAX_BODY, Parts, ProgramKind, Text, read_buffer};
 use belljar::job::{Collect, InputFile, Job, JobLimits, Program, Stdin};
+use belljar::parcel::Parcel;
 use belljar::pool::{Answer, Cancel};
 
 use super::answer::{self, fault, of_error};
@@ -17,15 +20,15 @@ use super::stream;
 pub enum Body {
     /// It came in the stream.
     Inline(Vec<u8>),
-    /// It came as a sealed memfd.
-    Memory(OwnedFd),
+    /// It came as a sealed memfd of this size.
+    Memory(OwnedFd, u64),
 }
 
 impl Body {
-    fn part(&self, part: std::ops::Range<usize>) -> Result<Vec<u8>, Fault> {
+    fn part(&self, part: Range<usize>) -> Result<Vec<u8>, Fault> {
         match self {
             Self::Inline(bytes) => Ok(bytes[part].to_vec()),
-            Self::Memory(fd) => {
+            Self::Memory(fd, _) => {
                 read_buffer(fd.as_fd(), part).map_err(|error| fault("buffer", error.to_string(), None))
             }
         }
@@ -79,63 +82,60 @@ fn attempt(owner: &Agent, id: u64, request: Request, cancel: &Cancel) -> Result<
         let _ = pump.join();
     }
     match ended.map_err(of_error)? {
-        Answer::Value(spoken) => answer::value(id, &spoken),
-        Answer::Outcome(outcome) => answer::outcome(id, *outcome),
+        Answer::Value(mut spoken) => match spoken.parcel.take() {
+            Some(parcel) => {
+                let streams = [&spoken.stdout, &spoken.stderr];
+                if !streamed {
+                    answer::output(id, streams)
+                        .into_iter()
+                        .for_each(|letter| owner.outbox.send(letter));
+                }
+                answer::parcel(id, parcel, true, spoken.seconds, streams)
+            }
+            None => answer::value(id, &spoken),
+        },
+        Answer::Outcome(mut outcome) => {
+            if let Some(parcel) = outcome.parcel.take() {
+                let streams = [&outcome.stdout, &outcome.stderr];
+                let seconds = outcome.usage.wall_seconds;
+                owner
+                    .outbox
+                    .send(answer::parcel(id, parcel, false, seconds, streams)?);
+            }
+            answer::outcome(id, *outcome)
+        }
     }
 }
 
 /// The job that a request asks for.
 fn job(request: Request) -> Result<Job, Fault> {
-    let Request { head, parts, body } = request;
-    let mut parts = parts.into_iter();
-    let mut part = || {
-        let place = parts.next().ok_or_else(|| wrong("the body has too few parts"))?;
-        body.part(place)
+    let Request {
+        mut head,
+        parts,
+        body,
+    } = request;
+    // Input and files come last; what an encoding has of parts only its client knows.
+    let own = parts
+        .len()
+        .checked_sub(usize::from(head.stdin) + head.files.len());
+    let own = own.ok_or_else(|| wrong("the body has too few parts"))?;
+    let mut others = parts[own..].iter().cloned();
+    let mut other = || body.part(others.next().unwrap_or_default());
+    let stdin = if head.stdin {
+        Stdin::Bytes(other()?)
+    } else {
+        Stdin::Null
     };
-    let name = head.name;
-    let named = |what: &str| match name {
-        Some(name) => Ok(std::ffi::OsString::from(name)),
-        None => Err(wrong(format!("a {what} needs a name"))),
-    };
-    let program = match head.kind {
-        ProgramKind::Code => Program::Code {
-            source: part()?,
-            from_stdin: false,
-        },
-        ProgramKind::Stdin => Program::Code {
-            source: part()?,
-            from_stdin: true,
-        },
-        ProgramKind::Script => Program::Script {
-            source: part()?,
-            name: named("script")?,
-        },
-        ProgramKind::Path => Program::ScriptAt(named("path")?.into()),
-        ProgramKind::Module => Program::Module(
-            named("module")?
-                .into_string()
-                .map_err(|_| wrong("the name of a module is UTF-8"))?,
-        ),
-        ProgramKind::Call => Program::Call {
-            function: String::from_utf8(part()?).map_err(|_| wrong("the source of a function is UTF-8"))?,
-            arguments: part()?,
-        },
-        ProgramKind::Command => Program::Command(named("command")?),
-    };
-    let mut job = Job::new(program);
-    if head.stdin {
-        job.stdin = Stdin::Bytes(part()?);
-    }
-    for path in head.files {
-        let content = part()?;
-        job.files.push(InputFile {
+    let mut files = Vec::new();
+    for path in std::mem::take(&mut head.files) {
+        let content = other()?;
+        files.push(InputFile {
             path: path_of(path),
             content,
         });
     }
-    if parts.next().is_some() {
-        return Err(wrong("the body has too many parts"));
-    }
+    let mut job = Job::new(program(&mut head, &parts[..own], body)?);
+    (job.stdin, job.files) = (stdin, files);
     job.args = head.args.into_iter().map(Into::into).collect();
     belljar::policy::check_env(
         head.env
@@ -151,6 +151,68 @@ fn job(request: Request) -> Result<Job, Fault> {
         agent::Collect::Send(most) => Collect::Take(most.min(MAX_BODY)),
     });
     Ok(job)
+}
+
+/// What a job runs; its parts come first in the body.
+fn program(head: &mut JobRequest, parts: &[Range<usize>], body: Body) -> Result<Program, Fault> {
+    let (least, most) = match head.kind {
+        ProgramKind::Code | ProgramKind::Stdin | ProgramKind::Script => (1, 1),
+        ProgramKind::Call => (2, 2),
+        ProgramKind::Path | ProgramKind::Module | ProgramKind::Command => (0, 0),
+        ProgramKind::Invoke | ProgramKind::Evaluate => (1, usize::MAX),
+    };
+    if parts.len() < least {
+        return Err(wrong("the body has too few parts"));
+    }
+    if parts.len() > most {
+        return Err(wrong("the body has too many parts"));
+    }
+    let name = head.name.take().map(OsString::from);
+    let named = |what: &str| {
+        name.clone()
+            .ok_or_else(|| wrong(format!("a {what} needs a name")))
+    };
+    Ok(match head.kind {
+        ProgramKind::Code | ProgramKind::Stdin => Program::Code {
+            source: body.part(parts[0].clone())?,
+            from_stdin: head.kind == ProgramKind::Stdin,
+        },
+        ProgramKind::Script => Program::Script {
+            source: body.part(parts[0].clone())?,
+            name: named("script")?,
+        },
+        ProgramKind::Path => Program::ScriptAt(named("path")?.into()),
+        ProgramKind::Module => Program::Module(
+            named("module")?
+                .into_string()
+                .map_err(|_| wrong("the name of a module is UTF-8"))?,
+        ),
+        ProgramKind::Call => Program::Call {
+            function: String::from_utf8(body.part(parts[0].clone())?)
+                .map_err(|_| wrong("the source of a function is UTF-8"))?,
+            arguments: body.part(parts[1].clone())?,
+        },
+        ProgramKind::Command => Program::Command(named("command")?),
+        ProgramKind::Invoke => Program::Invoke {
+            name: name.unwrap_or_default(),
+            parcel: parcel(head, parts.len(), body)?,
+        },
+        ProgramKind::Evaluate => Program::Evaluate {
+            name: name.unwrap_or_default(),
+            parcel: parcel(head, parts.len(), body)?,
+        },
+    })
+}
+
+/// The first parts of a body as they came.
+fn parcel(head: &JobRequest, count: usize, body: Body) -> Result<Parcel, Fault> {
+    let lengths = head.parts.clone();
+    let parcel = match body {
+        Body::Inline(bytes) => Parcel::inline(lengths, bytes),
+        Body::Memory(fd, size) => Parcel::memory(lengths, fd, size),
+    };
+    let parcel = parcel.map_err(|error| fault("buffer", error.to_string(), None))?;
+    Ok(parcel.first(count))
 }
 
 fn limits(asked: &agent::JobLimits) -> Result<JobLimits, Fault> {

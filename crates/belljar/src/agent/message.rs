@@ -81,6 +81,10 @@ pub enum ProgramKind {
     Module,
     /// A function. Parts: its source, and its arguments.
     Call,
+    /// A callable and its arguments, in the client's own encoding. Parts: those that the encoding has.
+    Invoke,
+    /// Python source that tracebacks call NAME. Parts: the source, then its first globals, encoded likewise.
+    Evaluate,
     /// The program NAME. No part.
     Command,
 }
@@ -192,9 +196,23 @@ pub struct PartsHead {
     pub parts: Vec<u64>,
 }
 
-/// The header of a value: its body is the value, the first and last bytes of stdout, and those of stderr.
+/// How a value is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// JSON; the body is the value, the first and last bytes of stdout, and those of stderr.
+    Json,
+    /// The client's own; the body is the value, and output has come before.
+    Belljar,
+}
+
+/// The header of a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueHead {
+    /// How it is encoded, and what the body has besides.
+    pub encoding: Encoding,
+    /// Whether it is the answer; otherwise the outcome follows.
+    pub last: bool,
     /// Seconds from delivery to the value.
     pub seconds: f64,
     /// Bytes of stdout and of stderr that were dropped between the first and the last.

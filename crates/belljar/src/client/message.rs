@@ -5,12 +5,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::job::{Collect, InputFile, Job, JobLimits, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
+use crate::parcel::{Content, Parcel};
 use crate::plan::Plan;
 
 /// Both sides must be of one version.
@@ -38,11 +40,23 @@ pub(crate) struct Request {
 /// A program; its text is among the raw parts, in the order of this list.
 #[derive(Debug, Serialize, Deserialize)]
 enum ProgramHead {
-    Code { from_stdin: bool },
-    Script { name: Vec<u8> },
+    Code {
+        from_stdin: bool,
+    },
+    Script {
+        name: Vec<u8>,
+    },
     ScriptAt(PathBuf),
     Module(String),
     Call,
+    /// With a parcel: whether its source is to be run, its name, and the lengths of its parts.
+    Parcel {
+        evaluate: bool,
+        name: Vec<u8>,
+        lengths: Vec<u64>,
+        /// Its size, where it is in a memfd.
+        memory: Option<u64>,
+    },
     Command(Vec<u8>),
 }
 
@@ -83,6 +97,8 @@ impl Request {
                 blobs.push(arguments);
                 ProgramHead::Call
             }
+            Program::Invoke { name, parcel } => apart(false, name, parcel, &mut blobs, &mut fds)?,
+            Program::Evaluate { name, parcel } => apart(true, name, parcel, &mut blobs, &mut fds)?,
             Program::Command(program) => ProgramHead::Command(program.into_vec()),
             // A shell needs the caller's own terminal and process.
             Program::Shell => {
@@ -158,6 +174,23 @@ impl Request {
                 function: String::from_utf8(blobs.next()?).ok()?,
                 arguments: blobs.next()?,
             },
+            ProgramHead::Parcel {
+                evaluate,
+                name,
+                lengths,
+                memory,
+            } => {
+                let parcel = match memory {
+                    Some(size) => Parcel::memory_of_ours(lengths, fds.next()?, size),
+                    None => Parcel::inline(lengths, blobs.next()?).ok()?,
+                };
+                let name = OsString::from_vec(name);
+                if evaluate {
+                    Program::Evaluate { name, parcel }
+                } else {
+                    Program::Invoke { name, parcel }
+                }
+            }
             ProgramHead::Command(program) => Program::Command(OsString::from_vec(program)),
         };
         let stdin = match self.stdin {
@@ -199,11 +232,39 @@ impl Request {
     }
 }
 
+/// Takes a program with a parcel apart.
+fn apart(
+    evaluate: bool,
+    name: OsString,
+    parcel: Parcel,
+    blobs: &mut Blobs,
+    fds: &mut Vec<OwnedFd>,
+) -> Result<ProgramHead, Error> {
+    let (lengths, content) = parcel.into_parts();
+    let memory = match content {
+        Content::Inline(bytes) => {
+            blobs.push(bytes);
+            None
+        }
+        Content::Memory(fd, size) => {
+            let copy = fd.try_clone();
+            fds.push(copy.map_err(|error| Error::setup("hand a memfd to the warden", error))?);
+            Some(size)
+        }
+    };
+    Ok(ProgramHead::Parcel {
+        evaluate,
+        name: name.into_vec(),
+        lengths,
+        memory,
+    })
+}
+
 /// One outcome, or why there is none.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The outcome; captured output is among the raw parts.
-    Outcome(Box<Outcome>),
+    /// The outcome; captured output is among the raw parts, and so is its parcel, or in a descriptor.
+    Outcome(Box<Outcome>, Option<ParcelHead>),
     /// A failed step.
     Setup {
         step: String,
@@ -217,9 +278,36 @@ pub(crate) enum Reply {
     Failed { text: String },
 }
 
+/// A parcel, but for what it holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ParcelHead {
+    lengths: Vec<u64>,
+    memory: Option<u64>,
+}
+
 impl Reply {
-    /// Takes a result apart: head and raw parts.
-    pub(crate) fn new(result: Result<Outcome, Error>) -> (Self, Vec<Vec<u8>>) {
+    /// Takes a result apart: head, raw parts, and the memfd of a large value.
+    pub(crate) fn new(result: Result<Outcome, Error>) -> (Self, Blobs, Option<Arc<OwnedFd>>) {
+        let mut memory = None;
+        let (mut head, mut blobs) = Self::apart(result);
+        if let Self::Outcome(outcome, place) = &mut head
+            && let Some(parcel) = outcome.parcel.take()
+        {
+            let (lengths, content) = parcel.into_parts();
+            let size = content.descriptor().map(|_| content.size());
+            match content {
+                Content::Inline(bytes) => blobs.push(bytes),
+                Content::Memory(fd, _) => memory = Some(fd),
+            }
+            *place = Some(ParcelHead {
+                lengths,
+                memory: size,
+            });
+        }
+        (head, blobs, memory)
+    }
+
+    fn apart(result: Result<Outcome, Error>) -> (Self, Blobs) {
         match result {
             Ok(mut outcome) => {
                 let (stdout, stderr) = (&mut outcome.stdout, &mut outcome.stderr);
@@ -235,7 +323,7 @@ impl Reply {
                     .iter_mut()
                     .map(|file| std::mem::take(&mut file.content));
                 let blobs = blobs.into_iter().chain(files).collect();
-                (Self::Outcome(Box::new(outcome)), blobs)
+                (Self::Outcome(Box::new(outcome), None), blobs)
             }
             Err(Error::Setup { step, source, hint }) => {
                 let (errno, text) = (source.raw_os_error(), source.to_string());
@@ -266,9 +354,9 @@ impl Reply {
     }
 
     /// Puts a result together again.
-    pub(crate) fn into_outcome(self, blobs: Vec<Vec<u8>>) -> Result<Outcome, Error> {
+    pub(crate) fn into_outcome(self, blobs: Blobs, fds: Vec<OwnedFd>) -> Result<Outcome, Error> {
         match self {
-            Self::Outcome(mut outcome) => {
+            Self::Outcome(mut outcome, parcel) => {
                 let mut blobs = blobs.into_iter();
                 let mut captured = |dropped| Captured {
                     head: blobs.next().unwrap_or_default(),
@@ -280,6 +368,19 @@ impl Reply {
                 for file in &mut outcome.files {
                     file.content = blobs.next().unwrap_or_default();
                 }
+                outcome.parcel = match parcel {
+                    Some(ParcelHead {
+                        lengths,
+                        memory: Some(size),
+                    }) => fds
+                        .into_iter()
+                        .next()
+                        .map(|fd| Parcel::memory_of_ours(lengths, fd, size)),
+                    Some(ParcelHead { lengths, .. }) => {
+                        Parcel::inline(lengths, blobs.next().unwrap_or_default()).ok()
+                    }
+                    None => None,
+                };
                 Ok(*outcome)
             }
             Self::Setup {

@@ -402,6 +402,8 @@ fn runtime_args(room: &Room<'_>) -> io::Result<Vec<CString>> {
         Program::ScriptAt(path) => ("script", path.clone().into_os_string()),
         Program::Module(name) => ("module", name.into()),
         Program::Call { .. } => ("call", "-c".into()),
+        Program::Invoke { name, .. } => ("invoke", name.clone()),
+        Program::Evaluate { name, .. } => ("evaluate", name.clone()),
         Program::Command(_) | Program::Shell => return Ok(Vec::new()),
     };
     Ok(vec![

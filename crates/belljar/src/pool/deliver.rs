@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use belljar_linux::cgroup::Limits;
-use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit};
 
 use super::worker::Worker;
@@ -15,10 +14,10 @@ use crate::files::{self, Folder};
 use crate::job::{Job, Program, Sink, Stdin};
 use crate::plan::{Plan, Step};
 use crate::warden::init::{Init, pid_of};
+use crate::warden::outgoing::Outgoing;
 use crate::warden::pump::Input;
 use crate::warden::start::{Jar, Streams, Warm};
 use crate::warden::stream::Stream;
-use crate::warden::watch::send_some;
 
 /// Why a job was not delivered. Nothing of it has run; what is left of the worker is to be emptied.
 pub(super) enum Undelivered {
@@ -33,7 +32,7 @@ pub(super) fn deliver(
     plan: &Plan,
     worker: Worker,
     job: &mut Job,
-    frame: &[u8],
+    frame: &Outgoing,
     ends_with_value: bool,
 ) -> Result<(Jar, Streams), Undelivered> {
     if let Err(error) = furnish(plan, &worker, job) {
@@ -43,17 +42,17 @@ pub(super) fn deliver(
         });
     }
     let since = Instant::now();
-    let sent = match send_some(worker.parked.control.as_fd(), frame) {
-        Ok(sent) => sent,
-        Err(Errno::AGAIN | Errno::INTR) => 0,
-        Err(_) => return Err(Undelivered::Dead(Box::new(worker.unused()))),
-    };
+    let mut outgoing = frame.clone();
+    if outgoing.send(worker.parked.control.as_fd()).is_err() {
+        return Err(Undelivered::Dead(Box::new(worker.unused())));
+    }
     let parked = *worker.parked;
     let mut jar = Jar {
         init: Init::Kept(parked.init),
         group: worker.group,
         report: parked.report,
         control: Some(parked.control),
+        outgoing,
         since,
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),
@@ -70,8 +69,6 @@ pub(super) fn deliver(
                 workdir: Some(parked.workdir),
                 memory: worker.memory,
                 cpu_usec: worker.cpu_usec,
-                job: frame[sent..].to_vec(),
-                sent: 0,
                 ends_with_value,
                 late: None,
                 bury: None,

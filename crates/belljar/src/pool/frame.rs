@@ -7,13 +7,14 @@ use std::path::Path;
 
 use crate::job::{Job, Program};
 use crate::plan::{Plan, SCRIPT};
+use crate::warden::outgoing::Outgoing;
 use crate::wire::VERSION;
 
 /// The kind of frame that is a job.
 const JOB: u8 = 32;
 
 /// The job as a worker reads it; nothing for a program that is not Python.
-pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Vec<u8>> {
+pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Outgoing> {
     let script;
     let (kind, origin, parts): (&str, &OsStr, Vec<&[u8]>) = match &job.program {
         Program::Code { source, from_stdin } => (
@@ -30,6 +31,9 @@ pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Vec<u8>> {
         Program::Call { function, arguments } => {
             ("call", OsStr::new("-c"), vec![function.as_bytes(), arguments])
         }
+        // What they run follows as a parcel.
+        Program::Invoke { name, .. } => ("invoke", name, Vec::new()),
+        Program::Evaluate { name, .. } => ("evaluate", name, Vec::new()),
         Program::Command(_) | Program::Shell => return None,
     };
     let folder = job.current_dir.as_deref().unwrap_or(plan.current_dir());
@@ -68,7 +72,11 @@ pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Vec<u8>> {
     for part in parts {
         bytes.extend(part);
     }
-    Some(bytes)
+    let frame = Outgoing::new(bytes);
+    Some(match job.parcel() {
+        Some(parcel) => frame.parcel(parcel, 0),
+        None => frame,
+    })
 }
 
 fn list<Item>(

@@ -13,10 +13,12 @@ use crate::cabinet;
 use crate::error::Error;
 use crate::job::Job;
 use crate::outcome::{Captured, Changes, Outcome, Status, Usage};
+use crate::parcel::Parcel;
 use crate::plan::Plan;
 use crate::sandbox::Sandbox;
 use crate::warden::Steering;
 use crate::warden::finish::finish;
+use crate::warden::outgoing::Outgoing;
 use crate::warden::start::{Jar, Streams};
 use crate::warden::steer::Steer;
 use crate::warden::watch::{Heard, listen};
@@ -35,6 +37,8 @@ pub enum Answer {
 pub struct Spoken {
     /// The value, as JSON.
     pub json: Vec<u8>,
+    /// The value, where its client has an encoding of its own.
+    pub parcel: Option<Parcel>,
     /// Standard output up to the value.
     pub stdout: Captured,
     /// Standard error up to the value.
@@ -60,6 +64,7 @@ impl Spoken {
             status: Status::Returned,
             exit_code: Some(0),
             value: serde_json::from_slice(&self.json).ok(),
+            parcel: self.parcel,
             stdout: self.stdout,
             stderr: self.stderr,
             usage: Usage {
@@ -115,14 +120,15 @@ impl Core {
             };
             let heard = listen(plan, &mut jar, streams, &steer);
             let watched = match heard {
-                Ok(Heard::Value(frame, stdout, stderr)) => {
+                Ok(Heard::Value(said)) => {
                     let time = jar.since.elapsed();
                     slot.ends(Some(time));
                     self.reaper.take(jar);
                     return Ok(Answer::Value(Spoken {
-                        json: frame.body,
-                        stdout,
-                        stderr,
+                        json: said.frame.body,
+                        parcel: said.parcel,
+                        stdout: said.stdout,
+                        stderr: said.stderr,
                         seconds: time.as_secs_f64(),
                     }));
                 }
@@ -162,7 +168,7 @@ impl Core {
         sandbox: &Sandbox,
         plan: &Plan,
         job: &mut Job,
-        frame: &[u8],
+        frame: &Outgoing,
         cancel: Option<&Cancel>,
         ends_with_value: bool,
     ) -> Result<Begun, Error> {
@@ -268,6 +274,8 @@ fn nothing(plan: &Plan, status: Status) -> Outcome {
         exit_code: None,
         signal: None,
         value: None,
+        parcel: None,
+        refused: None,
         exception: None,
         stdout: Captured::default(),
         stderr: Captured::default(),

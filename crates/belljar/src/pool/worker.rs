@@ -7,6 +7,7 @@ use belljar_linux::cgroup::{Group, OomEvent};
 
 use crate::cabinet::Parked;
 use crate::warden::init::{Init, pid_of};
+use crate::warden::outgoing::Outgoing;
 use crate::warden::start::Jar;
 
 /// Resident memory of a worker where nothing tells.
@@ -70,6 +71,7 @@ impl Worker {
             group: self.group,
             report,
             control: None,
+            outgoing: Outgoing::default(),
             since: Instant::now(),
             inputs: Vec::new(),
             collect: None,

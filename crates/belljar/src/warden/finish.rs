@@ -108,6 +108,8 @@ pub(crate) fn finish(
         exit_code: decided.exit_code,
         signal: decided.signal,
         value: seen.frame.as_ref().and_then(value),
+        parcel: seen.parcel,
+        refused: seen.refused,
         exception,
         stdout: seen.stdout,
         stderr: seen.stderr,

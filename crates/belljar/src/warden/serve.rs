@@ -5,11 +5,8 @@ use std::os::unix::net::UnixStream;
 
 use super::{Steering, run};
 use crate::cabinet::{self, Opening};
-use crate::client::{Reply, Request, receive, send};
+use crate::client::{Reply, Request, receive_with, send};
 use crate::error::Error;
-
-/// Bytes that are taken with the descriptors: the least a message has. One more could be the caller's next word.
-const FIRST: usize = 16;
 
 /// Serves the caller behind standard input; gives the exit code of the process.
 pub fn serve() -> i32 {
@@ -40,11 +37,12 @@ fn answer() -> Result<(), Error> {
     });
     let steering = steering.map_err(|error| Error::setup("watch the caller", error))?;
     let result = run(&plan, job, Steering::Socket(steering));
-    let (reply, blobs) = Reply::new(result);
+    let (reply, blobs, memory) = Reply::new(result);
+    let fds: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
     socket
         .set_nonblocking(false)
         .map_err(|error| Error::setup("answer the caller", error))?;
-    send(&socket, &reply, &blobs, &[]).map_err(|error| Error::setup("answer the caller", error))
+    send(&socket, &reply, &blobs, &fds).map_err(|error| Error::setup("answer the caller", error))
 }
 
 /// What an engine may ask of a warden. A cabinet has a `spec`, a job has none.
@@ -61,11 +59,8 @@ enum Asked {
 }
 
 fn asked(socket: &UnixStream) -> Result<Asked, Error> {
-    let mut first = vec![0; FIRST];
-    let taken = belljar_linux::descriptors::receive(socket.as_fd(), &mut first);
-    let (length, mut fds) = taken.map_err(|error| Error::setup("take a job", error))?;
-    first.truncate(length);
-    let (head, blobs) = receive::<Head>(socket, first).map_err(|error| Error::setup("take a job", error))?;
+    let taken = receive_with::<Head>(socket);
+    let (head, blobs, mut fds) = taken.map_err(|error| Error::setup("take a job", error))?;
     let asked = match head {
         Head::Cabinet(opening) if opening.is_ours() => {
             fds.pop().map(|keeper| Asked::Cabinet(opening, keeper))

@@ -13,6 +13,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Gid, Uid};
 
 use super::init::{Init, pid_of};
+use super::outgoing::Outgoing;
 use super::pump::Input;
 use super::stream::Stream;
 use crate::error::Error;
@@ -36,6 +37,8 @@ pub(crate) struct Jar {
     pub report: OwnedFd,
     /// The way to the guest runtime.
     pub control: Option<OwnedFd>,
+    /// What is still to be written to it.
+    pub outgoing: Outgoing,
     /// When the job was delivered.
     pub since: Instant,
     /// Files that were put into a fresh /jar.
@@ -61,10 +64,6 @@ pub(crate) struct Warm {
     pub memory: Option<OomEvent>,
     /// Processor time that was used up before the job came.
     pub cpu_usec: u64,
-    /// What of the job is still to be written to the worker.
-    pub job: Vec<u8>,
-    /// How much of it is written.
-    pub sent: usize,
     /// Whether a value ends the job: the worker of a call waits for its end then.
     pub ends_with_value: bool,
     /// Called once when the job takes its time: until then nobody else shall want the processor.
@@ -192,7 +191,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
     let room = Room {
         plan,
         job: &job,
-        runtime: runtime.files(),
+        runtime: runtime.files(&job),
         sources,
         report: init_report,
         warden: report.as_fd(),
@@ -212,6 +211,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         group,
         report,
         control,
+        outgoing: outgoing(&job),
         since: Instant::now(),
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),
@@ -264,6 +264,14 @@ fn fault(plan: &Plan, step: &str) -> Result<(), Error> {
             io::Error::from_raw_os_error(errno),
         )),
         None => Ok(()),
+    }
+}
+
+/// What a job's runtime reads from its socket, where not from files.
+fn outgoing(job: &Job) -> Outgoing {
+    match job.parcel() {
+        Some(parcel) => Outgoing::default().parcel(parcel, 0),
+        None => Outgoing::default(),
     }
 }
 

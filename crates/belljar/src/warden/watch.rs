@@ -1,6 +1,7 @@
 //! Watching a running jar: output, the guest's word, the deadline, memory, the caller.
 
 mod end;
+mod frames;
 mod hear;
 mod wait;
 
@@ -13,7 +14,6 @@ use rustix::event::PollFlags;
 use rustix::process::Signal;
 
 use self::end::captured;
-pub(crate) use self::hear::send_some;
 use self::wait::Source;
 use super::cpu;
 use super::pump::Relay;
@@ -21,7 +21,8 @@ use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
 use super::weight::is_heavy;
 use crate::error::Error;
-use crate::outcome::Captured;
+use crate::outcome::{Captured, Refused};
+use crate::parcel::Parcel;
 use crate::plan::{Plan, Step};
 use crate::wire::{Decoder, Frame, Kind};
 
@@ -50,6 +51,10 @@ pub(crate) struct Watched {
     pub stuck: Option<String>,
     /// The guest's own last word.
     pub frame: Option<Frame>,
+    /// What it holds, where only its client reads it.
+    pub parcel: Option<Parcel>,
+    /// Why it holds nothing.
+    pub refused: Option<Refused>,
     pub kill: Option<Kill>,
     /// Whether the caller interrupted it.
     pub interrupted: bool,
@@ -68,6 +73,8 @@ struct Watch<'a> {
     cpu_limit: Option<u64>,
     oom: Option<OomEvent>,
     decoder: Decoder,
+    /// One that came with the first byte of a frame that is not whole yet.
+    descriptor: Option<OwnedFd>,
     relay: Option<Relay>,
     /// The guest's first process, where this jar was built for it.
     guest: Option<OwnedFd>,
@@ -83,11 +90,19 @@ struct Watch<'a> {
 /// What came first when both were waited for.
 pub(crate) enum Heard {
     /// The value of a call, and what it had printed; the kill is sent, and the jar still to be emptied.
-    Value(Frame, Captured, Captured),
+    Value(Box<Said>),
     /// The end of the jar.
     End(Box<Watched>),
     /// The end of a worker that had not read its job: another one can have it, and the caller's streams.
     Unread(Streams),
+}
+
+/// The value of a call, and what it had printed.
+pub(crate) struct Said {
+    pub frame: Frame,
+    pub parcel: Option<Parcel>,
+    pub stdout: Captured,
+    pub stderr: Captured,
 }
 
 /// Watches until the jar's init has ended, or must be ended.
@@ -117,7 +132,13 @@ pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer
         killed.map_err(|error| Error::setup("end the jar", error))?;
         watch.drain();
         let (stdout, stderr, _) = captured(watch.streams)?;
-        return Ok(Heard::Value(frame, stdout, stderr));
+        let parcel = watch.seen.parcel.take();
+        return Ok(Heard::Value(Box::new(Said {
+            frame,
+            parcel,
+            stdout,
+            stderr,
+        })));
     }
     watch.last_words();
     watch.finish().map(|watched| Heard::End(Box::new(watched)))
@@ -147,6 +168,7 @@ impl<'a> Watch<'a> {
             cpu_limit: plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64),
             oom,
             decoder: Decoder::default(),
+            descriptor: None,
             relay: None,
             guest: None,
             failed: None,
@@ -158,6 +180,8 @@ impl<'a> Watch<'a> {
                 cpu_usec: 0,
                 stuck: None,
                 frame: None,
+                parcel: None,
+                refused: None,
                 kill: None,
                 interrupted: false,
                 stdout: Captured::default(),

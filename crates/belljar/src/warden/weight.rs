@@ -32,6 +32,7 @@ pub(super) fn refuse_heavy(seen: &mut Watched) {
         kind: Kind::Raised,
         header: serde_json::to_vec(&error).unwrap_or_default(),
         body: Vec::new(),
+        descriptor: None,
     };
 }
 

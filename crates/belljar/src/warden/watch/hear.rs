@@ -1,12 +1,11 @@
-//! What a running jar says: its init or keeper by reports, the guest by a frame, the kernel where both are silent.
+//! What a running jar says: its init or keeper by reports, the kernel where both are silent.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use belljar_linux::pidfd;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::net::SendFlags;
 
 use super::Watch;
 use crate::error::Error;
@@ -88,58 +87,6 @@ impl Watch<'_> {
         Ok(())
     }
 
-    pub(super) fn control(&mut self, events: PollFlags) {
-        if events.contains(PollFlags::OUT) {
-            self.send();
-        }
-        if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-            self.hear();
-        }
-    }
-
-    /// Writes as much of the job as the worker's socket takes.
-    fn send(&mut self) {
-        let (Some(control), Some(warm)) = (&self.jar.control, &mut self.jar.warm) else {
-            return;
-        };
-        match send_some(control.as_fd(), &warm.job[warm.sent..]) {
-            Ok(length) => warm.sent += length,
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            // The worker is gone, and its end will be told; or it does not want the rest.
-            Err(_) => warm.sent = warm.job.len(),
-        }
-    }
-
-    pub(super) fn hear(&mut self) {
-        self.make_buffer();
-        let Some(control) = &self.jar.control else { return };
-        // A whole small frame in one read; what comes after the frame is the decoder's to ignore.
-        match rustix::io::read(control, &mut self.buffer[..]) {
-            Ok(0) => self.jar.control = None,
-            Ok(length) => {
-                let mut rest = &self.buffer[..length];
-                while self.decoder.wants() > 0 && !rest.is_empty() {
-                    let (part, after) = rest.split_at(self.decoder.wants().min(rest.len()));
-                    rest = after;
-                    match self.decoder.push(part) {
-                        Ok(frame) => self.seen.frame = self.seen.frame.take().or(frame),
-                        Err(error) => {
-                            tracing::debug!(%error, "the guest sent no frame");
-                            self.jar.control = None;
-                            return;
-                        }
-                    }
-                }
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(error) => {
-                // The kernel says so when the other end goes with unread bytes, and a job is read whole before it runs.
-                self.unread = self.jar.warm.is_some() && error == Errno::CONNRESET;
-                self.jar.control = None;
-            }
-        }
-    }
-
     /// A template that dies between reaping a worker and telling of it leaves it to the kernel to tell.
     pub(super) fn ask_kernel(&mut self) {
         let (Some(gone), Some(warm), None) = (self.gone, &self.jar.warm, self.seen.status) else {
@@ -159,9 +106,4 @@ impl Watch<'_> {
             _ => {}
         }
     }
-}
-
-/// Sends what the socket takes now. No signal comes when the other end is gone.
-pub(crate) fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<usize> {
-    rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }

@@ -7,7 +7,6 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{LATE, Watch};
 use crate::error::Error;
-use crate::warden::start::Warm;
 
 /// How often processor time is looked at when it is limited.
 const CPU_LOOK: Duration = Duration::from_millis(20);
@@ -126,7 +125,6 @@ impl Watch<'_> {
 
     /// Whether a part of the job is still to be written.
     fn unsent(&self) -> bool {
-        let part = |warm: &Warm| warm.sent < warm.job.len();
-        self.jar.warm.as_ref().is_some_and(part)
+        !self.jar.outgoing.is_done()
     }
 }

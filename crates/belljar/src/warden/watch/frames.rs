@@ -1,0 +1,95 @@
+//! What is said between the watch and the guest runtime. All that comes is hostile.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use belljar_linux::descriptors;
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+
+use super::Watch;
+use crate::warden::start::Jar;
+use crate::warden::word::{self, WordError};
+use crate::wire::{Frame, Kind};
+
+impl Watch<'_> {
+    pub(super) fn control(&mut self, events: PollFlags) {
+        if events.contains(PollFlags::OUT) {
+            self.send();
+        }
+        if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            self.hear();
+        }
+    }
+
+    /// Writes as much as the guest's socket takes.
+    fn send(&mut self) {
+        let Jar {
+            control, outgoing, ..
+        } = &mut *self.jar;
+        if let Some(control) = control
+            && outgoing.send(control.as_fd()).is_err()
+        {
+            // The worker is gone, and its end will be told; or it does not want the rest.
+            outgoing.give_up();
+        }
+    }
+
+    pub(super) fn hear(&mut self) {
+        self.make_buffer();
+        let Some(control) = &self.jar.control else { return };
+        // A whole small frame in one read; what comes after the last one is the decoder's to ignore.
+        match descriptors::receive_now(control.as_fd(), &mut self.buffer) {
+            Ok((0, _)) => self.jar.control = None,
+            Ok((length, fds)) => {
+                if let Err(error) = self.take(length, fds) {
+                    tracing::debug!(%error, "the guest sent no frame");
+                    self.jar.control = None;
+                }
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => {
+                // The kernel says so when the other end goes with unread bytes, and a job is read whole before it runs.
+                self.unread = self.jar.warm.is_some() && error == Errno::CONNRESET;
+                self.jar.control = None;
+            }
+        }
+    }
+
+    /// Takes what was read: bytes of frames, and the descriptor of one.
+    fn take(&mut self, length: usize, fds: Vec<OwnedFd>) -> Result<(), WordError> {
+        if fds.len() + usize::from(self.descriptor.is_some()) > 1 {
+            return Err(WordError::Descriptor);
+        }
+        self.descriptor = fds.into_iter().next().or(self.descriptor.take());
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut rest = &buffer[..length];
+        let mut taken = Ok(());
+        while taken.is_ok() && self.decoder.wants() > 0 && !rest.is_empty() {
+            let (part, after) = rest.split_at(self.decoder.wants().min(rest.len()));
+            rest = after;
+            taken = match self.decoder.push(part) {
+                Ok(Some(frame)) => self.frame(frame),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error.into()),
+            };
+        }
+        self.buffer = buffer;
+        // It comes with the first byte of its frame.
+        if taken.is_ok() && self.descriptor.is_some() && self.decoder.is_empty() {
+            return Err(WordError::Descriptor);
+        }
+        taken
+    }
+
+    /// One whole frame.
+    fn frame(&mut self, mut frame: Frame) -> Result<(), WordError> {
+        let descriptor = frame.descriptor.and_then(|_| self.descriptor.take());
+        let (parcel, refused) = word::open(&mut frame, descriptor)?;
+        if frame.kind == Kind::Item {
+            return Err(WordError::Item);
+        }
+        self.seen.frame = Some(frame);
+        (self.seen.parcel, self.seen.refused) = (parcel, refused);
+        Ok(())
+    }
+}

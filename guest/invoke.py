@@ -1,0 +1,180 @@
+"""Runs what the host has encoded, and encodes what comes of it: `values` knows how, and the engine reads neither.
+
+The parcel is read from descriptor 3, where it follows the job: a header of numbers, and a body in which each part begins
+at a multiple of 64, in the stream or as a sealed memfd.
+"""
+
+import sys
+from posix import _exit, close, readv
+
+PARCEL, RETURNED, PREFIX, ALIGN = 34, 1, 16, 64
+# From here on a body is a sealed memfd.
+INLINE = 1 << 16
+ONLY_AST, FUTURE = 0x400, 0x1FF0000
+F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
+
+
+def invoke(kind, name, job, names):
+    """Gives what to call; that gives the frame to send."""
+    leave, parts = receive()
+    values = names("values")
+    values["load"] = names
+    sys.meta_path.insert(0, Finder(names))
+    if kind == "invoke":
+        return perform, (parts, values)
+    return evaluate, (bytes(parts[0]).decode(), parts[1:], name, job, values, names)
+
+
+def perform(parts, values):
+    function, args, kwargs = values["decode"](parts[0], parts[1:])
+    value = function(*args, **kwargs)
+    if is_builtin(value, "coroutine"):
+        from asyncio import run
+
+        value = run(value)
+    answer = frame(RETURNED, *values["encode"](value))
+    # The host may end the jar as soon as it has the value.
+    for stream in sys.stdout, sys.stderr:
+        if stream is not None:
+            stream.flush()
+    return answer
+
+
+def is_builtin(value, name):
+    return type(value).__name__ == name and type(value).__module__ == "builtins"
+
+
+def evaluate(source, inputs, name, job, values, names):
+    """As `python -c` would, and the value of a last expression."""
+    main, file = job["main"], name or "<string>"
+    sys.orig_argv.insert(len(sys.orig_argv) - len(sys.argv) + 1, source)
+    if inputs:
+        main.update(values["decode"](inputs[0], inputs[1:]))
+    job.update(file=file, source=source)
+    tree = compile(source, file, "exec", ONLY_AST, True)
+    last = tree.body.pop() if tree.body and type(tree.body[-1]).__name__ == "Expr" else None
+    job["code"] = code = compile(tree, file, "exec", 0, True)
+    if last is not None:
+        from _ast import Expression
+
+        job["last"] = last = compile(Expression(last.value), file, "eval", code.co_flags & FUTURE, True)
+    if sys.version_info >= (3, 13):
+        linecache = __import__("linecache")
+        linecache._register_code(code if hasattr(linecache, "_interactive_cache") else file, source, file)
+    exec(code, main)
+    if last is None:
+        return None
+    value = eval(last, main)
+    try:
+        return frame(RETURNED, *values["encode"](value))
+    except values["ValueRefused"] as error:
+        fields = {"path": getattr(error, "path", "result"), "type": type(value).__name__, "message": str(error)}
+        return RETURNED, names("report")["dump"]({"refused": fields}).encode(), b""
+
+
+def receive():
+    """How many items may be sent, and the parts."""
+    prefix = exactly(PREFIX)
+    numbers = memoryview(exactly(int.from_bytes(prefix[4:8], "little"))).cast("Q").tolist()
+    size = int.from_bytes(prefix[8:], "little")
+    body = memoryview(mapped(size) if prefix[2] else exactly(size))
+    parts, end = [], 0
+    for length in numbers[1:]:
+        start = -(-end // ALIGN) * ALIGN
+        end = start + length
+        parts.append(body[start:end])
+    return numbers[0], parts
+
+
+def exactly(size):
+    content = bytearray(size)
+    view = memoryview(content)
+    while view:
+        count = readv(3, [view])
+        if count == 0:
+            # The host is gone, and the jar with it.
+            _exit(0)
+        view = view[count:]
+    return content
+
+
+def mapped(size):
+    """The memfd that comes with the next byte: a view of one's own, which can be written."""
+    from mmap import MAP_PRIVATE, PROT_READ, PROT_WRITE, mmap
+
+    with Voice() as socket:
+        _, extra, _, _ = socket.recvmsg(1, 64, 0x40000000)
+    number = int.from_bytes(extra[0][2][:4], "little")
+    view = mmap(number, size, MAP_PRIVATE, PROT_READ | PROT_WRITE)
+    close(number)
+    return view
+
+
+class Voice:
+    """Descriptor 3 as a socket, for as long as it takes."""
+
+    def __enter__(self):
+        from _socket import socket
+
+        self.socket = socket(1, 1, 0, 3)
+        return self.socket
+
+    def __exit__(self, *_):
+        self.socket.detach()
+
+
+def frame(kind, head, buffers):
+    """What `send` of boot takes."""
+    parts = [head, *(buffer.cast("B") if type(buffer) is memoryview else buffer for buffer in buffers)]
+    sizes = [len(part) for part in parts]
+    header = b'{"encoding": "belljar", "parts": %b}' % repr(sizes).encode()
+    size = 0
+    for length in sizes:
+        size = -(-size // ALIGN) * ALIGN + length
+    if size >= INLINE:
+        return kind, header, b"", size, memory(parts, size)
+    body = bytearray()
+    for part in parts:
+        body += bytes(-len(body) % ALIGN)
+        body += part
+    return kind, header, body
+
+
+def memory(parts, size):
+    """A sealed memfd with the parts; gives what sends it with the first bytes of a frame."""
+    from fcntl import fcntl
+    from posix import ftruncate, memfd_create, pwrite
+
+    number, at = memfd_create("belljar", MFD_FLAGS), 0
+    for part in parts:
+        at, rest = -(-at // ALIGN) * ALIGN, memoryview(part)
+        while rest:
+            count = pwrite(number, rest, at)
+            at, rest = at + count, rest[count:]
+    ftruncate(number, size)
+    fcntl(number, F_ADD_SEALS, SEALS)
+
+    def ship(data):
+        with Voice() as socket:
+            count = socket.sendmsg([data], [(1, 1, number.to_bytes(4, "little"))])
+        close(number)
+        return count
+
+    return ship
+
+
+class Finder:
+    """Gives the guest's own side of the package to whoever imports `belljar` here."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def find_spec(self, name, path=None, target=None):
+        return sys.modules["_frozen_importlib"].ModuleSpec(name, self) if name == "belljar" else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        scope = self.names("belljar_guest")
+        module.__dict__.update({name: value for name, value in scope.items() if name[:2] != "__"})

@@ -28,7 +28,7 @@ KILLS ?= 2000
 
 .PHONY: help
 help:  ## List the tasks
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 .PHONY: build
 build:  ## Build the release binary
@@ -58,6 +58,10 @@ doc-test: binaries
 .PHONY: attack-test
 attack-test: binaries
 	cargo test --locked --package belljar-cli --test attacks
+
+.PHONY: attack-release
+attack-release: build  ## The attacks again, on the release binary
+	BELLJAR_ATTACKED=$(abspath $(BELLJAR)) cargo test --locked --package belljar-cli --test attacks
 
 .PHONY: binaries
 binaries:

@@ -91,7 +91,10 @@ impl Stage {
             Ok(to)
         };
         let program = copy(&std::env::current_exe()?, "attacks")?;
-        let belljar = copy(Path::new(env!("CARGO_BIN_EXE_belljar")), "belljar")?;
+        // `make attack-release` tries the binary that people get, which is linked with another libc.
+        let built = std::env::var_os("BELLJAR_ATTACKED").map(PathBuf::from);
+        let built = built.unwrap_or_else(|| env!("CARGO_BIN_EXE_belljar").into());
+        let belljar = copy(&built, "belljar")?;
         Ok(Self {
             folder,
             program,

@@ -242,7 +242,7 @@ def objects(encoder, flavour, kind, fields, rows):
 def kept(encoder, values):
     """Pickled, for another guest to open; the host passes it on unseen."""
     try:
-        from cloudpickle import dumps  # type: ignore[import-untyped]
+        from cloudpickle import dumps
     except ImportError:
         from pickle import dumps
     encoder.out.append(b"k")

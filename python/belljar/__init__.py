@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ._run import run as run
     from ._run import run_command as run_command
     from ._run import run_file as run_file
+    from ._values.kept import Kept as Kept
+    from ._values.kept import keep as keep
 
 # Where each name comes from. Nothing is imported before it is used: `import belljar` costs next to nothing.
 _NAMES = {
@@ -32,6 +34,7 @@ _NAMES = {
     "_outcome": "File Outcome",
     "_policy": "Policy",
     "_run": "arun arun_command arun_file run run_command run_file",
+    "_values.kept": "Kept keep",
     "_version": "VERSION",
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

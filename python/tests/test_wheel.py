@@ -21,7 +21,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     environment = {**os.environ, "MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": str(TARGET.resolve())}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    words = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(folder),
+    ]
     subprocess.run([*words, str(ROOT)], env=environment, check=True)
     [found] = folder.glob("*.whl")
     return found
@@ -83,7 +93,9 @@ def test_a_user_install(wheel: Path, tmp_path: Path) -> None:
     base = getattr(sys, "_base_executable", sys.executable)
     scheme = "import sysconfig; print(sysconfig.get_path('purelib', sysconfig.get_preferred_scheme('user')))"
     environment = clean(PYTHONUSERBASE=str(tmp_path))
-    site = subprocess.run([base, "-c", scheme], env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    site = subprocess.run(
+        [base, "-c", scheme], env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
     pip("--target", site, str(wheel))
     (tmp_path / "bin").mkdir()
     (Path(site) / "bin" / "belljar").rename(tmp_path / "bin" / "belljar")

@@ -37,7 +37,7 @@ def back(value: object, annotation: Any = None) -> Any:
 
 def same(one: Any, other: Any) -> bool:
     """Equal in type, value, order, sign of zero and NaN; sets by their members."""
-    return exact(one) == exact(other)
+    return bool(exact(one) == exact(other))
 
 
 def exact(value: Any) -> Any:

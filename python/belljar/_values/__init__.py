@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from belljar._values.kept import Kept
+from belljar._errors import ValueRefused
+from belljar._values.kept import Kept, keep
 from belljar._values.reader import Reader
-from belljar._values.refused import ValueRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Buffer: TypeAlias = "bytes | bytearray | memoryview"
     Pickler: TypeAlias = "Callable[[object], tuple[bytes, Sequence[Any]]]"
 
-__all__ = ["Kept", "Parts", "Pickled", "ValueRefused", "classes", "decode", "encode", "encode_call", "pickled"]
+__all__ = ["Kept", "Parts", "Pickled", "ValueRefused", "classes", "decode", "encode", "encode_call", "keep", "pickled"]
 
 
 class Parts(NamedTuple):
@@ -71,9 +71,9 @@ def decode(
     except ValueRefused:
         raise
     except RecursionError:
-        cause: BaseException = ValueRefused("the guest's value is nested too deeply for the stack that is left here")
+        cause = ValueRefused("the guest's value is nested too deeply for the stack that is left here")
     except MemoryError:
-        cause = ValueRefused("the guest's value does not fit into memory; return less at once")
+        cause = ValueRefused("the guest's value does not fit into memory", "return less at once")
     except Exception as error:
         cause = ValueRefused(f"the guest sent a value that is malformed: {type(error).__name__}: {error}"[:500])
     raise cause from None
@@ -100,7 +100,7 @@ def word(number: int) -> bytes:
     try:
         return number.to_bytes(4, "little")
     except OverflowError:
-        raise ValueRefused("what is sent takes 4 GiB without its arrays; send less at once") from None
+        raise ValueRefused("what is sent takes 4 GiB without its arrays", "send less at once") from None
 
 
 def flat(buffer: Any) -> memoryview:

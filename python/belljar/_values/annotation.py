@@ -7,7 +7,7 @@ import enum
 import typing
 from typing import Any
 
-from belljar._values.refused import ValueRefused
+from belljar._errors import ValueRefused
 
 CLASSES = 10_000
 

@@ -26,7 +26,7 @@ def children(reader: Reader, count: int, cost: int) -> tuple[Column, int | list[
     sizes = reader.lengths(count)
     size = total(sizes, count)
     reader.charge(cost * count + 16 * size)
-    return reader.column(size) if size else [], sizes
+    return reader.column(size, "[...]") if size else [], sizes
 
 
 def lists(reader: Reader, count: int) -> Column:
@@ -53,7 +53,7 @@ def hashed(reader: Reader, count: int, kind: type) -> Column:
     size = total(sizes, count)
     reader.charge(232 * count + 64 * size)
     watched = not fair(reader)
-    flat = reader.column(size) if size else []
+    flat = reader.column(size, "{...}") if size else []
     result: list[Any] = []
     for piece in cut(flat, sizes):
         if watched and len(piece) > FEW:
@@ -78,8 +78,8 @@ def mappings(reader: Reader, count: int, make: Callable[[], Any]) -> Column:
     size = total(sizes, count)
     reader.charge(64 * count + 160 * size)
     watched = not fair(reader)
-    keys = reader.column(size) if size else []
-    values = reader.column(size) if size else []
+    keys = reader.column(size, ".key(...)") if size else []
+    values = reader.column(size, "[...]") if size else []
     result = []
     for names, items in zip(cut(keys, sizes), cut(values, sizes), strict=True):
         made = make()
@@ -127,7 +127,7 @@ def records(reader: Reader, count: int) -> Column:
     if len(set(names)) != width:
         raise malformed("equal keys in a dict")
     reader.charge((64 + 64 * width) * count)
-    columns = [reader.column(count) for _ in range(width)]
+    columns = [reader.column(count, f"[{name!r}]") for name in names]
     if count < MANY:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return list(map(maker(width)(*names), *columns))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from typing import Any
+
+T = TypeVar("T")
 
 
 class Kept:
@@ -17,14 +19,15 @@ class Kept:
     __slots__ = ("_data",)
 
     def __init__(self, data: Any) -> None:
-        self._data = memoryview(data).cast("B")
+        # No view: Python 3.10 crashes when it collects a pickle's buffer over one.
+        self._data = bytes(data)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[type[Kept], tuple[Any]]:
         if protocol >= 5:
             from pickle import PickleBuffer
 
             return Kept, (PickleBuffer(self._data),)
-        return Kept, (bytes(self._data),)
+        return Kept, (self._data,)
 
     def __len__(self) -> int:
         return len(self._data)
@@ -33,11 +36,16 @@ class Kept:
         return self._data == other._data if isinstance(other, Kept) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(bytes(self._data))
+        return hash(self._data)
 
     def __repr__(self) -> str:
         return f"<belljar.Kept, {len(self._data)} bytes>"
 
 
-# Pickled under the name that both sides know.
-Kept.__module__ = "belljar"
+def keep(value: T) -> T:
+    """In a jar: the host gets a token for it, which a later call may open. Here: the value as it is."""
+    return value
+
+
+# Pickled under the names that both sides know.
+Kept.__module__ = keep.__module__ = "belljar"

@@ -45,7 +45,7 @@ def objects(reader: Reader, count: int) -> Column:
         names = reader.texts(width)
         if len(set(names)) != width:
             raise malformed("equal fields in a record")
-        rows = list(zip(*[reader.column(count) for _ in range(width)], strict=True))
+        rows = list(zip(*[reader.column(count, f".{name}") for name in names], strict=True))
     else:
         reader.blob(count)
         rows = [()] * count

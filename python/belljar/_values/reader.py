@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from belljar._values.refused import ValueRefused
+from belljar._errors import ValueRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +48,7 @@ class Reader:
         self.classes = classes
         self.at = self.used = self.depth = self.keys = 0
         self.spent = 0.0
+        self.trail: list[str] = []
         size = len(self.view) + sum(map(len, self.buffers))
         # No column is longer than this.
         self.most = size
@@ -62,11 +63,12 @@ class Reader:
             raise malformed("something left over")
         return result
 
-    def column(self, count: int) -> Column:
-        """The next `count` values, one at least."""
+    def column(self, count: int, step: str = "") -> Column:
+        """The next `count` values, one at least; `step` leads there from what holds them."""
         self.depth += 1
         if self.depth > DEPTH:
             raise malformed("too many levels")
+        self.trail.append(step)
         tag = self.byte()
         read = found.get(tag)
         if read is None:
@@ -75,15 +77,18 @@ class Reader:
         if len(values) != count:
             raise malformed("a wrong number of values")
         self.depth -= 1
+        self.trail.pop()
         return values
+
+    def lacking(self, what: str, fix: str) -> ValueRefused:
+        """The guest may return this, but it cannot be had here."""
+        return ValueRefused(f"{'result' + ''.join(self.trail)} {what}"[:1000], fix)
 
     def charge(self, size: int) -> None:
         """Takes so many bytes off the room, before they are allocated."""
         self.room -= size
         if self.room < 0:
-            raise ValueRefused(
-                "the guest's value takes more memory than is allowed for what it sent; return less at once"
-            )
+            raise ValueRefused("the guest's value takes far more memory than what it sent", "return less at once")
 
     def byte(self) -> int:
         self.at += 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from belljar._values.reader import Reader, malformed
-from belljar._values.refused import ValueRefused
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -42,7 +41,7 @@ def moments(reader: Reader, count: int, parse: Any) -> Column:
         size = reader.word()
         if not 0 < size <= count:
             raise malformed("a wrong number of zones")
-        table = [zone(described) for described in reader.column(size)]
+        table = [zone(reader, described) for described in reader.column(size)]
         which = reader.numbers(count)
         if min(which) < 0:
             raise malformed("a wrong zone")
@@ -54,12 +53,12 @@ def moments(reader: Reader, count: int, parse: Any) -> Column:
     return values
 
 
-def zone(described: Any) -> tzinfo | None:
+def zone(reader: Reader, described: Any) -> tzinfo | None:
     """A name of the time zone database, or an offset in microseconds with a name or without."""
     if described is None:
         return None
     if type(described) is str:
-        return named_zone(described)
+        return named_zone(reader, described)
     from datetime import timedelta, timezone
 
     offset, *name = described
@@ -68,7 +67,7 @@ def zone(described: Any) -> tzinfo | None:
     return timezone(timedelta(microseconds=offset), *name)
 
 
-def named_zone(name: str) -> tzinfo:
+def named_zone(reader: Reader, name: str) -> tzinfo:
     import re
     from zoneinfo import ZoneInfo
 
@@ -78,10 +77,8 @@ def named_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except Exception:
-        text = (
-            f"the guest's value has the time zone {name}, which is not known here; install tzdata, or return it in UTC"
-        )
-        raise ValueRefused(text) from None
+        fix = "install tzdata, or return it in UTC"
+        raise reader.lacking(f"has the time zone {name}, which is not known here", fix) from None
 
 
 def timedeltas(reader: Reader, count: int) -> Column:

@@ -1,0 +1,125 @@
+"""Columns of numpy's scalars and arrays. Their types come from a closed grammar, and never hold objects."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import TYPE_CHECKING
+
+from belljar._values.atoms import raw
+from belljar._values.reader import Reader, malformed
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from belljar._values.reader import Column
+
+UNITS = "Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as"
+TYPE = re.compile(
+    rf"[<>|=]?(b1|i[1248]|u[1248]|f2|f4|f8|f16|c8|c16|c32|[SUV][1-9]\d{{0,8}}|[mM]8(\[[1-9]?\d{{0,8}}({UNITS})\])?)"
+)
+FIELDS, LEVELS = 1000, 8
+
+DIMENSIONS = 32
+
+
+def numpy(reader: Reader) -> ModuleType:
+    try:
+        import numpy
+    except Exception:
+        fix = "install numpy, or return tolist() of it"
+        raise reader.lacking("is of numpy, which is not installed here", fix) from None
+    return numpy
+
+
+def scalars(reader: Reader, count: int) -> Column:
+    np = numpy(reader)
+    mode = reader.byte()
+    reader.charge(64 * count)
+    if mode == ord("U"):
+        return list(map(np.str_, reader.texts(count)))
+    if mode == ord("S"):
+        return list(map(np.bytes_, raw(reader, count)))
+    if mode == ord("M"):
+        codes, numbers = reader.texts(count), reader.numbers(count)
+        types = {code: data_type(np, code) for code in set(codes)}
+        if any(dtype.kind not in "mM" for dtype in types.values()):
+            raise malformed("a wrong array type")
+        pairs = zip(codes, numbers, strict=True)
+        return [np.array(number, np.int64).view(types[code])[()] for code, number in pairs]
+    dtype = data_type(np, reader.texts(1)[0])
+    if dtype.kind not in "biufc":
+        raise malformed("a wrong array type")
+    data = reader.blob(dtype.itemsize * count)
+    return list(checked(np, np.frombuffer(data, dtype)))
+
+
+def arrays(reader: Reader, count: int) -> Column:
+    np = numpy(reader)
+    types, shapes = reader.column(count), reader.column(count)
+    known: dict[str, Any] = {}
+    result = []
+    for described, shape in zip(types, shapes, strict=True):
+        if type(described) is str:
+            dtype = known.get(described)
+            if dtype is None:
+                dtype = known[described] = data_type(np, described)
+        else:
+            dtype = data_type(np, described)
+        result.append(array(reader, np, dtype, shape))
+    return result
+
+
+def array(reader: Reader, np: ModuleType, dtype: Any, shape: Any) -> Any:
+    if type(shape) is not tuple or len(shape) > DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+        raise malformed("a wrong shape")
+    order = reader.byte()
+    if order not in b"CF":
+        raise malformed("a wrong order")
+    inline = not reader.next_byte() & 1
+    data = reader.blob(prod(shape) * dtype.itemsize)
+    reader.charge(200 + len(data) * inline)
+    if not data:
+        return np.zeros(shape, dtype)
+    made = np.frombuffer(data, dtype)
+    # Ours to change, and not with the whole head behind it.
+    if inline or not (made.flags.writeable and made.flags.aligned):
+        made = made.copy()
+    return checked(np, made).reshape(shape, order=chr(order))
+
+
+def checked(np: ModuleType, made: Any) -> Any:
+    """Refuses bits that are no value of their type: numpy reads beyond what it counted on such ones."""
+    dtype = made.dtype
+    if dtype.names is not None:
+        for name in dtype.names:
+            checked(np, made[name])
+    elif dtype.kind == "b" and made.size and made.view(np.uint8).max() > 1:
+        raise malformed("a boolean that is neither")
+    elif dtype.kind == "U" and made.size:
+        letters = np.ascontiguousarray(made).reshape(-1).view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        if letters.max() > 0x10FFFF:
+            raise malformed("a character that is none")
+    return made
+
+
+def data_type(np: ModuleType, described: Any, levels: int = LEVELS) -> Any:
+    if type(described) is str:
+        if not TYPE.fullmatch(described):
+            raise malformed("a wrong array type")
+        return np.dtype(described)
+    if type(described) is not list or not 0 < len(described) <= FIELDS or levels == 0:
+        raise malformed("a wrong array type")
+    fields: list[Any] = []
+    for field in described:
+        name, kind, *shape = field
+        if type(name) is not str or len(shape) > 1:
+            raise malformed("a wrong array type")
+        if shape and (type(shape[0]) is not tuple or not all(type(n) is int and 0 < n < 1 << 31 for n in shape[0])):
+            raise malformed("a wrong array type")
+        fields.append((name, data_type(np, kind, levels - 1), *shape))
+    return np.dtype(fields)
+
+
+READERS = {ord("x"): scalars, ord("X"): arrays}

@@ -105,6 +105,7 @@ def start(kind, origin, args):
     # Under -P or -I our folder is not in front, and plain Python puts nothing there either.
     path = [] if getattr(sys.flags, "safe_path", sys.flags.isolated) else job.get("path", sys.path)
     path[:1] = [""]
+    add_modules()
     if kind == "call":
         return part("call", given("job"), given("args.json"), job)
     if kind in ("invoke", "evaluate"):
@@ -115,6 +116,15 @@ def start(kind, origin, args):
     job["source"] = source = given("job").decode()
     sys.orig_argv.insert(len(flags) + 1, source)
     return exec, (source, main)
+
+
+def add_modules():
+    """Modules of the host that the sandbox was given are looked for last."""
+    try:
+        if "/modules" not in sys.path and posix.stat("/modules"):
+            sys.path.append("/modules")
+    except OSError:
+        pass
 
 
 def ended(error):

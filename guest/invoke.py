@@ -17,12 +17,17 @@ F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
 def invoke(kind, name, job, names):
     """Gives what to call; that gives the frame to send."""
     leave, parts = receive()
-    values = names("values")
-    values["load"] = names
+    values = ready(names)
     sys.meta_path.insert(0, Finder(names))
     if kind == "invoke":
         return perform, (parts, values)
     return evaluate, (bytes(parts[0]).decode(), parts[1:], name, job, values, names)
+
+
+def ready(names):
+    values = names("values")
+    values["load"] = names
+    return values
 
 
 def perform(parts, values):

@@ -72,6 +72,7 @@ def prepare():
     wish = parse(receive(MESSAGE)[0].decode())
     if wish["filter_bytes"]:
         seal["keep_filter"](receive(MESSAGE)[0])
+    boot["add_modules"]()
     names = wish["preload"]
     if names:
         loading = boot["load"]("preload")
@@ -82,6 +83,7 @@ def prepare():
     hidden.load("module", "runpy")
     if sys.version_info >= (3, 13):
         hidden.load("text", "linecache")
+    ahead()
     # The classes of the syntax tree are made at the first use.
     compile("0", "", "eval", 0x400)
     # A folder of sys.path that is not there now may be there in the jar; ours is nobody's business.
@@ -93,6 +95,23 @@ def prepare():
     gc.collect()
     gc.freeze()
     return report
+
+
+def ahead():
+    """What a job with a parcel needs. Its client's cloudpickle takes longer to import than the job to run."""
+    boot["load"]("invoke")["ready"](boot["names"])["part"]("values_types")
+    hidden.load("invoke", "_pickle", "_ast")
+    hidden.modules["evaluate"] = hidden.modules["invoke"] | hidden.modules.get("text", {})
+    try:
+        posix.stat("/modules/cloudpickle")
+    except OSError:
+        return
+    with boot["names"]("preload")["Exits"]():
+        try:
+            worker["REHEARSAL"].append(worker["invocation"](__import__("cloudpickle").dumps(lambda x: x)))
+        except Exception:
+            # A job that needs it will say so.
+            pass
 
 
 def reap():

@@ -4,10 +4,10 @@ import sys
 from _socket import socketpair
 from posix import _exit, chdir, close, dup, dup2, environ, execve, putenv, readv, write
 
-JOB, FAILED, PREFIX = 32, 9, 16
+JOB, FAILED, PARCEL, PREFIX = 32, 9, 34, 16
 EBADMSG, ENOENT, EACCES = 74, 2, 13
-# Both shapes of a job. What they touch is copied into this process now, and not while somebody waits.
-REHEARSAL = (
+# The shapes of a job. What they touch is copied into this process now, and not while somebody waits.
+REHEARSAL = [
     (
         b'{"kind": "code", "origin": "-c", "args": [], "env": {}, "cwd": "/", "parts": [%d]}',
         (b"def f(x):\n  x\nf(0)\n",),
@@ -16,7 +16,7 @@ REHEARSAL = (
         b'{"kind": "call", "origin": "-c", "args": [], "env": {}, "cwd": "/", "parts": [%d, %d]}',
         (b"def f(x):\n  return [x]\n", b'{"args": [{"a": 0}], "kwargs": {}}'),
     ),
-)
+]
 
 
 def failed(control, step, errno):
@@ -172,6 +172,16 @@ class Hidden:
                 delattr(sys.modules[parent], child)
 
 
+def invocation(function):
+    """A call of a pickled function, as docs/values.md has it, for a rehearsal: the job, and the parcel behind it."""
+    arguments = b"\x80\x04K\0\x85}\x86."
+    sizes = b"".join(len(pickle).to_bytes(4, "little") + bytes(4) for pickle in (function, arguments))
+    head = b"\1\0\2" + sizes + function + arguments
+    lengths = bytes(8) + len(head).to_bytes(8, "little")
+    header = b'{"kind": "invoke", "origin": "", "args": [], "env": {}, "cwd": "/", "parts": []}'
+    return header, (), frame(PARCEL, lengths, head)
+
+
 def rehearse(boot, parse, hidden, place, main):
     """Runs a job of each shape over a socket of its own, and leaves no trace of it."""
     control = dup(3)
@@ -180,11 +190,13 @@ def rehearse(boot, parse, hidden, place, main):
     boot["attach"]()
     lines = vars(sys.modules.get("linecache") or hidden.modules.get("text", {}).get("linecache") or sys)
     kept = [(lines[name], dict(lines[name])) for name in ("cache", "_interactive_cache") if name in lines]
-    for header, parts in REHEARSAL:
-        write(near, frame(JOB, header % tuple(map(len, parts)), b"".join(parts)))
+    finders = list(sys.meta_path)
+    for header, parts, *more in REHEARSAL:
+        write(near, b"".join([frame(JOB, header % tuple(map(len, parts)), b"".join(parts)), *more]))
         kind, origin, args = worker(boot, parse, hidden, place)
         boot["main"](kind, origin, args)
         hidden.hide(hidden.kind(kind, origin))
+        sys.meta_path[:] = finders
         place.reset()
         boot["job"].clear()
         fresh(main)

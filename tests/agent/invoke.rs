@@ -121,6 +121,32 @@ both! {
         client.finish();
     }
 
+    fn modules_of_the_host_can_be_imported_last(_who) {
+        let mut client = Client::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        let work = tempfile::tempdir().expect("a working directory");
+        let package = folder.path().join("of_host");
+        std::fs::create_dir(&package).expect("a package");
+        std::fs::write(package.join("__init__.py"), "WORD = 'of a package'").expect("its file");
+        let single = folder.path().join("single.py");
+        std::fs::write(&single, "WORD = 'of a file'").expect("a module");
+        let modules = json!([package, single]);
+        let source = "import sys, of_host, single\nprint(sys.path[-1], of_host.WORD, single.WORD, of_host.__file__)";
+        for (preload, workdir) in [(json!([]), Value::Null), (json!(["of_host"]), Value::Null), (json!([]), json!({"source": work.path(), "mode": "write"}))] {
+            let id = client.id();
+            let policy = json!({"timeout": 50, "workdir": workdir});
+            client.say(Kind::Open, id, &json!({"policy": policy, "modules": modules, "preload": preload}), &[]);
+            assert_eq!(client.answer(id).kind, Kind::Opened);
+            let job = client.code(id, source, &json!({}));
+            let heard = client.answer(job);
+            assert_eq!(heard.stdout(), "/modules of a package of a file /modules/of_host/__init__.py\n", "{}", heard.document());
+        }
+        let id = client.id();
+        client.say(Kind::Open, id, &json!({"policy": {}, "modules": ["/no/such/module"]}), &[]);
+        assert_eq!(client.answer(id).kind, Kind::Error);
+        client.finish();
+    }
+
     fn evaluated_code_gives_its_last_expression(_who) {
         let mut client = Client::new();
         let globals = head(b"}(Vgiven\nVtext\nu.", false);

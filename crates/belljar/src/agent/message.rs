@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub struct Open {
     pub profile: Option<String>,
     /// Modules that warm workers have imported already.
     pub preload: Vec<String>,
+    /// Packages and single files of the host that the guest can import.
+    pub modules: Vec<PathBuf>,
 }
 
 /// A sandbox is ready.

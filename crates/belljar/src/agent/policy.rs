@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::Open;
-use crate::policy::{Policy, PolicyDocument, PolicyError};
+use crate::policy::{Access, Mount, Policy, PolicyDocument, PolicyError};
 
 /// The policy that a request stands for. Nothing is taken from the agent's own environment.
 pub fn policy(open: &Open) -> Result<Policy, PolicyError> {
@@ -26,7 +26,41 @@ pub fn policy(open: &Open) -> Result<Policy, PolicyError> {
         Some(name) => PolicyDocument::builtin(name)?,
         None => PolicyDocument::default(),
     };
-    base.merge(document).resolve_with(|_| None)
+    let mut policy = base.merge(document).resolve_with(|_| None)?;
+    for path in &open.modules {
+        policy.mounts.push(module(path)?);
+    }
+    Ok(policy)
+}
+
+/// Where a guest looks for modules of the host, after everything else.
+const MODULES: &str = "/modules";
+
+/// The mount that lets a guest import one package or file.
+fn module(path: &Path) -> Result<Mount, PolicyError> {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    // `name`, `name.py` or `name.cpython-312-x86_64-linux-gnu.so`: something that an import finds.
+    let own = name.split('.').next().unwrap_or_default();
+    let plain = |character: char| character == '_' || character.is_alphanumeric();
+    let found = [".py", ".so", ""].iter().any(|end| match *end {
+        "" => name == own,
+        end => name.ends_with(end),
+    });
+    if own.is_empty() || !own.chars().all(plain) || !found {
+        return Err(PolicyError::Kind {
+            key: format!("modules: {}", path.display()),
+            expected: "a package or a single file that can be imported",
+            found: "this name",
+        });
+    }
+    Ok(Mount {
+        source: path.to_path_buf(),
+        target: Path::new(MODULES).join(name),
+        access: Access::ReadOnly,
+    })
 }
 
 #[cfg(test)]
@@ -44,7 +78,7 @@ mod tests {
         let open = Open {
             policy: keys,
             profile: profile.map(str::to_owned),
-            preload: Vec::new(),
+            ..Open::default()
         };
         policy(&open).map_err(|error| error.to_string())
     }
@@ -61,6 +95,31 @@ mod tests {
         assert_eq!(policy.env["A"], "b");
         assert!(!policy.system, "the profile counts");
         assert_eq!(policy.mounts.len(), 1);
+    }
+
+    #[test]
+    fn modules_are_mounted_where_the_guest_looks_for_them() {
+        let read = |path: &str| {
+            let open = Open {
+                modules: vec![path.into()],
+                ..Open::default()
+            };
+            policy(&open).map(|policy| policy.mounts[0].target.display().to_string())
+        };
+        for (path, target) in [
+            ("/x/pkg", "/modules/pkg"),
+            ("/x/one.py", "/modules/one.py"),
+            (
+                "/x/_c.cpython-312-x86_64-linux-gnu.so",
+                "/modules/_c.cpython-312-x86_64-linux-gnu.so",
+            ),
+        ] {
+            assert_eq!(read(path).unwrap(), target);
+        }
+        for path in ["/", "/x/..", "/x/a b", "/x/a-b.py", "/x/.so", "/x/a.txt"] {
+            let error = read(path).unwrap_err().to_string();
+            assert!(error.contains("modules"), "{path}: {error}");
+        }
     }
 
     #[test]

@@ -88,12 +88,9 @@ class Encoder:
     def column(self, values):
         """Writes one or more values."""
         self.depth += 1
-        self.count += len(values)
         if self.depth == DEEP and not self.checked:
             self.checked = True
             part("values_path")["check"](self.root)
-        if self.count > ITEMS:
-            raise Bad(self.root, f"has more than {ITEMS} items", "return fewer at once, or as an array")
         if self.depth > DEPTH:
             raise Bad(None, f"is nested more than {DEPTH} levels deep", "return it flattened, for example as rows")
         kinds = set(map(type, values))
@@ -145,13 +142,20 @@ class Encoder:
         self.out.append(width)
         self.blob(data)
 
-    def lengths(self, values):
+    def lengths(self, values, each=1):
         """How long each is; once for all if that is the same, but never nothing at all for something."""
         sizes = list(map(len, values))
+        self.expect(each * sum(sizes))
         if sizes[0] and sizes.count(sizes[0]) == len(sizes):
             self.out.append(b"\x02" + sizes[0].to_bytes(8, "little"))
         else:
             self.numbers(sizes)
+
+    def expect(self, count):
+        """Before so many are put into one list: parts that are shared may be there any number of times."""
+        self.count += count
+        if self.count > ITEMS:
+            raise Bad(self.root, f"has more than {ITEMS} items", "return fewer at once, or as an array")
 
     def nones(self, values):
         self.out.append(b"N")
@@ -184,7 +188,7 @@ class Encoder:
             self.out.append(b"\0")
         else:
             self.out.append(b"\1")
-            self.lengths(values)
+            self.lengths(values, 0)
             text = "".join(values)
         self.blob(text.encode("utf-8", "surrogatepass"))
 
@@ -204,7 +208,7 @@ class Encoder:
                 self.blob(value)
         else:
             self.out.append(b"\0")
-            self.lengths(values)
+            self.lengths(values, 0)
             self.blob(b"".join(values))
 
     def lists(self, values):
@@ -249,6 +253,7 @@ class Encoder:
         width = len(names)
         if not 0 < width <= WIDTH:
             return False
+        self.expect(count * width)
         keys = names if count == 1 else list(chain.from_iterable(values))
         # Equal is not enough: a subclass of str may be equal to one.
         if len(keys) != count * width or keys != names * count or set(map(type, keys)) != {str}:

@@ -26,7 +26,8 @@ def writer(kind, example):
 
 def strings(encoder, values):
     encoder.out.append(b"xU")
-    encoder.texts(list(map(str, values)))
+    # Not by `str`, which drops NULs at the end.
+    encoder.texts(values)
 
 
 def byteses(encoder, values):

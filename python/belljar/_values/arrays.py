@@ -19,22 +19,14 @@ UNITS = "Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as"
 TYPE = re.compile(
     rf"[<>|=]?(b1|i[1248]|u[1248]|f2|f4|f8|f16|c8|c16|c32|[SUV][1-9]\d{{0,8}}|[mM]8(\[[1-9]?\d{{0,8}}({UNITS})\])?)"
 )
+FIX = "return tolist() of it"
 FIELDS, LEVELS = 1000, 8
 
 DIMENSIONS = 32
 
 
-def numpy(reader: Reader) -> ModuleType:
-    try:
-        import numpy
-    except Exception:
-        fix = "install numpy, or return tolist() of it"
-        raise reader.lacking("is of numpy, which is not installed here", fix) from None
-    return numpy
-
-
 def scalars(reader: Reader, count: int) -> Column:
-    np = numpy(reader)
+    np = reader.module("numpy", FIX)
     mode = reader.byte()
     reader.charge(64 * count)
     if mode == ord("U"):
@@ -56,7 +48,7 @@ def scalars(reader: Reader, count: int) -> Column:
 
 
 def arrays(reader: Reader, count: int) -> Column:
-    np = numpy(reader)
+    np = reader.module("numpy", FIX)
     types, shapes = reader.column(count), reader.column(count)
     known: dict[str, Any] = {}
     result = []

@@ -31,7 +31,7 @@ READERS = {
     **dict.fromkeys(b"ABEGMQUPg", "standard"),
     **dict.fromkeys(b"eOk", "objects"),
     **dict.fromkeys(b"xX", "arrays"),
-    **dict.fromkeys(b"WwTY", "pandas"),
+    **dict.fromkeys(b"W", "pandas"),
     **dict.fromkeys(b"L", "polars"),
 }
 found: dict[int, Callable[[Reader, int], Column]] = {}
@@ -79,6 +79,13 @@ class Reader:
         self.depth -= 1
         self.trail.pop()
         return values
+
+    def module(self, name: str, fix: str) -> Any:
+        """A package that a tag stands for; `name` is never the guest's."""
+        try:
+            return import_module(name)
+        except Exception:
+            raise self.lacking(f"is of {name}, which is not installed here", f"install {name}, or {fix}") from None
 
     def lacking(self, what: str, fix: str) -> ValueRefused:
         """The guest may return this, but it cannot be had here."""

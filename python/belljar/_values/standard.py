@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from belljar._values.reader import Reader, malformed
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from belljar._values.reader import Column
 
 FRACTION_BITS = 1 << 14
+# Nothing that could lead out of the time zone database, nor to another module than its own.
+NAME = re.compile(r"[A-Za-z0-9_+-]{1,64}(/[A-Za-z0-9_+-]{1,64}){0,4}")
 PATHS = ("PosixPath", "PurePosixPath", "PureWindowsPath")
 
 
@@ -68,11 +71,9 @@ def zone(reader: Reader, described: Any) -> tzinfo | None:
 
 
 def named_zone(reader: Reader, name: str) -> tzinfo:
-    import re
     from zoneinfo import ZoneInfo
 
-    # Nothing that could lead out of the database, nor to another module than its own.
-    if not re.fullmatch(r"[A-Za-z0-9_+-]{1,64}(/[A-Za-z0-9_+-]{1,64}){0,4}", name):
+    if not NAME.fullmatch(name):
         raise malformed("a wrong zone")
     try:
         return ZoneInfo(name)

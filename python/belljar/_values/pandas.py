@@ -1,0 +1,190 @@
+"""pandas' frames, series, indexes and scalars, put together from columns by public constructors that check them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from belljar._values.reader import Reader, malformed
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from belljar._values.reader import Column
+
+MASKED = re.compile("U?Int(8|16|32|64)|Float(32|64)|boolean")
+FREQUENCY = re.compile(r"-?\d{0,9}[A-Za-z]{1,8}(-[A-Za-z]{1,8})?")
+STORAGES = ("python", "pyarrow")
+VALUES = {"F": "frame", "S": "series", "T": "timestamp", "D": "timedelta", "N": "missing_time", "A": "missing"}
+ARRAYS = {
+    "n": "plain",
+    "o": "objects",
+    "z": "zoned",
+    "c": "categorical",
+    "m": "masked",
+    "s": "strings",
+    "p": "period",
+    "a": "arrow",
+}
+
+
+def values(reader: Reader, count: int) -> Column:
+    pandas = reader.module("pandas", "return to_dict('list') of it")
+    if reader.next_byte() == ord("W"):
+        # Nothing that pandas holds is written as pandas' own twice in a row.
+        raise malformed("a frame that is none")
+    raiser = Raiser(reader, pandas)
+    return [raiser.value(*low) for low in reader.column(count)]
+
+
+class Raiser:
+    """Makes pandas' objects of plain data; every method takes what the guest's function of the same name gave."""
+
+    def __init__(self, reader: Reader, pandas: Any) -> None:
+        self.reader, self.pandas = reader, pandas
+
+    def value(self, kind: str, *parts: Any) -> Any:
+        if kind in "RMI":
+            return self.index(kind, *parts)
+        return getattr(self, VALUES[kind])(*parts)
+
+    def frame(self, columns: Any, index: Any, body: Any, attrs: Any) -> Any:
+        names, rows = self.index(*columns), self.index(*index)
+        if type(body) is list:
+            if len(body) != len(names):
+                raise malformed("a wrong number of columns")
+            arrays = [self.array(*column) for column in body]
+            if any(len(array) != len(rows) for array in arrays):
+                raise malformed("a column of a wrong length")
+            made = self.pandas.DataFrame(dict(enumerate(arrays)), index=rows, copy=False)
+            made.columns = names
+        else:
+            made = self.pandas.DataFrame(body, index=rows, columns=names, copy=False)
+        made.attrs.update(attrs or {})
+        return made
+
+    def series(self, values: Any, index: Any, name: Any, attrs: Any) -> Any:
+        made = self.pandas.Series(self.array(*values), index=self.index(*index), copy=False)
+        made.name = name
+        made.attrs.update(attrs or {})
+        return made
+
+    def index(self, kind: str, *parts: Any) -> Any:
+        if kind == "R":
+            start, stop, step, name = parts
+            return self.pandas.RangeIndex(start, stop, step, name=name)
+        if kind == "M":
+            levels, codes, names = parts
+            made = [self.index(*level) for level in levels]
+            return self.pandas.MultiIndex(levels=made, codes=codes, names=names, verify_integrity=True)
+        if kind != "I":
+            raise malformed("an unknown index")
+        values, name, freq = parts
+        array = self.array(*values)
+        if freq is not None:
+            if type(freq) is not str or not FREQUENCY.fullmatch(freq):
+                raise malformed("a wrong frequency")
+            return type(self.pandas.Index(array))(array, freq=freq, name=name)
+        dtype = array.dtype if values[0] != "o" else object
+        return self.pandas.Index(array, dtype=dtype, name=name, copy=False)
+
+    def array(self, kind: str, *parts: Any) -> Any:
+        return getattr(self, ARRAYS[kind])(*parts)
+
+    def plain(self, values: Any) -> Any:
+        import numpy
+
+        if type(values) is not numpy.ndarray or values.ndim != 1:
+            raise malformed("a column that is none")
+        return values
+
+    def objects(self, values: Any) -> Any:
+        import numpy
+
+        if type(values) is not list:
+            raise malformed("a column that is none")
+        made = numpy.empty(len(values), object)
+        made[:] = values
+        return made
+
+    def zoned(self, values: Any, described: Any) -> Any:
+        moments = self.pandas.DatetimeIndex(self.plain(values)).tz_localize("UTC").tz_convert(self.zone(described))
+        return moments.array
+
+    def zone(self, described: Any) -> Any:
+        from belljar._values.standard import NAME, zone
+
+        kind, name, *more = described
+        if kind != "pytz":
+            return zone(self.reader, name)
+        try:
+            import pytz
+        except ImportError:
+            # Both have the same zones; only the class differs.
+            from datetime import timedelta, timezone
+
+            return zone(self.reader, name) if name else timezone(timedelta(minutes=more[0]))
+        if name is None:
+            return pytz.FixedOffset(more[0])
+        if type(name) is not str or not NAME.fullmatch(name):
+            raise malformed("a wrong zone")
+        return pytz.timezone(name)
+
+    def categorical(self, codes: Any, categories: Any, ordered: Any) -> Any:
+        made = self.index(*categories)
+        return self.pandas.Categorical.from_codes(self.plain(codes), made, ordered=ordered is True)
+
+    def masked(self, name: str, data: Any, mask: Any) -> Any:
+        arrays = self.pandas.arrays
+        if type(name) is not str or not MASKED.fullmatch(name):
+            raise malformed("an unknown type of column")
+        kind = {"b": arrays.BooleanArray, "F": arrays.FloatingArray}.get(name[0], arrays.IntegerArray)
+        made = kind(self.plain(data), self.plain(mask))
+        if made.dtype.name != name:
+            raise malformed("a column of another type")
+        return made
+
+    def strings(self, storage: str, na: str, values: Any) -> Any:
+        import math
+
+        if storage not in STORAGES or na not in ("NA", "nan") or type(values) is not list:
+            raise malformed("a column that is none")
+        if not {type(value) for value in values} <= {str, type(None)}:
+            raise malformed("a string that is none")
+        missing = self.pandas.NA if na == "NA" else math.nan
+        try:
+            dtype = self.pandas.StringDtype(storage, na_value=missing)
+        except (ImportError, TypeError):
+            # Without pyarrow the same strings are kept in another way.
+            dtype = self.pandas.StringDtype("python")
+        return self.pandas.array(values, dtype=dtype)
+
+    def period(self, ordinals: Any, freq: Any) -> Any:
+        if type(freq) is not str or not FREQUENCY.fullmatch(freq):
+            raise malformed("a wrong frequency")
+        return self.pandas.PeriodIndex.from_ordinals(self.plain(ordinals), freq=freq).array
+
+    def arrow(self, lowered: Any) -> Any:
+        from belljar._values.arrow import array
+
+        return self.pandas.arrays.ArrowExtensionArray(array(self.reader, lowered))
+
+    def timestamp(self, moment: Any, described: Any) -> Any:
+        if type(moment).__name__ != "datetime64":
+            raise malformed("a wrong moment")
+        made = self.pandas.Timestamp(moment)
+        return made if described is None else made.tz_localize("UTC").tz_convert(self.zone(described))
+
+    def timedelta(self, span: Any) -> Any:
+        if type(span).__name__ != "timedelta64":
+            raise malformed("a wrong span")
+        return self.pandas.Timedelta(span)
+
+    def missing_time(self) -> Any:
+        return self.pandas.NaT
+
+    def missing(self) -> Any:
+        return self.pandas.NA
+
+
+READERS = {ord("W"): values}

@@ -227,14 +227,41 @@ fn wait_any(pid: i32, options: libc::c_int) -> io::Result<Option<(i32, Ended)>> 
     }
 }
 
+/// What PID 1 saw when the process that it waits for had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reaped {
+    /// How that process ended, with what all that were reaped have used.
+    pub ended: Ended,
+    /// Whether no other process is left. Nobody but PID 1 could start one then.
+    pub alone: bool,
+}
+
 /// As PID 1: reaps whatever ends, until `child` itself has ended.
-pub fn reap_until(child: &Child) -> io::Result<Ended> {
+pub fn reap_until(child: &Child) -> io::Result<Reaped> {
+    let (mut status, mut cpu_usec, mut max_rss) = (None, 0, 0);
     loop {
-        match wait_any(-1, libc::__WALL) {
-            Ok(Some((pid, ended))) if pid == child.pid.as_raw_nonzero().get() => return Ok(ended),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        let options = status.map_or(0, |_| libc::WNOHANG);
+        let alone = match wait_any(-1, libc::__WALL | options) {
+            Ok(Some((pid, ended))) => {
+                cpu_usec += ended.cpu_usec;
+                max_rss = ended.max_rss.max(max_rss);
+                if pid == child.pid.as_raw_nonzero().get() {
+                    status = Some(ended.status);
+                }
+                continue;
+            }
+            Ok(None) => false,
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) && status.is_some() => true,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
+        };
+        if let Some(status) = status {
+            let ended = Ended {
+                status,
+                cpu_usec,
+                max_rss,
+            };
+            return Ok(Reaped { ended, alone });
         }
     }
 }

@@ -65,7 +65,7 @@ fn run_once(plan: &Plan, job: Job, steer: &steer::Steer) -> Result<(Outcome, boo
     let wants_compiling = jar.wants_compiling;
     let watched = watch::watch(plan, &mut jar, streams, steer);
     // Whatever happened while watching, the jar is emptied before anything else is done.
-    let emptied = jar.empty();
+    let emptied = jar.quiet();
     let watched = watched?;
     Ok((
         finish::finish(plan, jar, before, watched, emptied?)?,

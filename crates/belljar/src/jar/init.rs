@@ -181,7 +181,7 @@ fn serve(room: Room<'_>, guest: &guest::Guest) -> i32 {
     {
         return 1;
     }
-    let Ok(ended) = process::reap_until(&guest.process) else {
+    let Ok(process::Reaped { ended, alone }) = process::reap_until(&guest.process) else {
         return 1;
     };
     send(
@@ -190,6 +190,7 @@ fn serve(room: Room<'_>, guest: &guest::Guest) -> i32 {
             status: ended.status,
             max_rss: ended.max_rss,
             cpu_usec: ended.cpu_usec,
+            alone,
         },
         &[],
     );

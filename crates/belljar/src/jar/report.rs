@@ -38,9 +38,12 @@ pub(crate) enum Report {
         status: i32,
         /// Largest resident set of any one process.
         max_rss: u64,
-        /// Processor time of the process and of those that it waited for.
+        /// Processor time of every process that has been waited for.
         #[serde(default)]
         cpu_usec: u64,
+        /// Whether init is the only process that is left in the jar, and about to end.
+        #[serde(default)]
+        alone: bool,
     },
 }
 

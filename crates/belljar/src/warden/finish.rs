@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Instant, SystemTime};
 
-use belljar_linux::cgroup::Group;
 use belljar_linux::process::Ended;
 use rustix::fs::{Mode, OFlags};
 
@@ -49,10 +48,41 @@ pub(super) fn before(plan: &Plan) -> Result<Option<Before>, Error> {
     }))
 }
 
-/// Everything the host knows, put together.
+/// Everything the host knows, put together. Nothing of the jar is left when this is over, whatever it gives.
 pub(crate) fn finish(
     plan: &Plan,
-    jar: Jar,
+    mut jar: Jar,
+    before: Option<Before>,
+    seen: Watched,
+    init: Ended,
+) -> Result<Outcome, Error> {
+    let outcome = outcome(plan, &jar, before, seen, init);
+    // Folders of wardens that were killed go with ours, and while init is on its way out.
+    if jar.warm.is_none()
+        && let Some(hierarchy) = sweep::hierarchy(plan)
+    {
+        sweep::sweep(hierarchy);
+    }
+    let gone = jar.empty();
+    let removed = match (jar.group, jar.warm.and_then(|warm| warm.bury)) {
+        (Some(group), Some(bury)) => {
+            bury(group);
+            Ok(())
+        }
+        (Some(group), None) => group
+            .remove()
+            .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error))),
+        (None, _) => Ok(()),
+    };
+    let outcome = outcome?;
+    gone?;
+    removed?;
+    Ok(outcome)
+}
+
+fn outcome(
+    plan: &Plan,
+    jar: &Jar,
     before: Option<Before>,
     mut seen: Watched,
     init: Ended,
@@ -82,12 +112,6 @@ pub(crate) fn finish(
             .and_then(|stats| stats.pids_peak)
             .map(|peak| peak.saturating_sub(1)),
     };
-    let bury = jar.warm.and_then(|warm| warm.bury);
-    match (jar.group, bury) {
-        (Some(group), Some(bury)) => bury(group),
-        (Some(group), None) => remove(plan, group)?,
-        (None, _) => {}
-    }
     let exception = exception(plan, &seen);
     let errno = exception.as_ref().and_then(|exception| exception.errno);
     let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk);
@@ -119,17 +143,6 @@ pub(crate) fn finish(
         cold: None,
         files,
     })
-}
-
-fn remove(plan: &Plan, group: Group) -> Result<(), Error> {
-    group
-        .remove()
-        .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error)))?;
-    // Folders of wardens that were killed go with ours.
-    if let Some(hierarchy) = sweep::hierarchy(plan) {
-        sweep::sweep(hierarchy);
-    }
-    Ok(())
 }
 
 fn value(frame: &Frame) -> Option<serde_json::Value> {

@@ -49,8 +49,9 @@ pub(crate) struct Jar {
     pub program: String,
     /// Whether the guest runtime went in as source.
     pub wants_compiling: bool,
+    /// How init ended.
     pub ended: Option<Ended>,
-    /// When it was empty.
+    /// When nothing of the guest's was left in it.
     pub emptied: Option<Instant>,
     /// What was there before the job, when Python was.
     pub warm: Option<Warm>,
@@ -90,7 +91,8 @@ impl Jar {
             .kill()
             .map_err(|error| Error::setup("end the jar", error))?;
         // Init ends the rest itself, once the scheduler gets to it; behind a crowd of busy guests that takes its time.
-        if !self.ends_within(PROMPT)
+        if self.emptied.is_none()
+            && !self.ends_within(PROMPT)
             && let Some(group) = &self.group
         {
             let _ = group.kill();
@@ -103,13 +105,22 @@ impl Jar {
         {
             Some(ended) => {
                 self.ended = Some(ended);
-                self.emptied = Some(Instant::now());
+                self.emptied.get_or_insert_with(Instant::now);
                 Ok(ended)
             }
             None => Err(Error::Lost {
                 process: "jar",
                 how: format!("not empty {} s after the kill", PATIENCE.as_secs()),
             }),
+        }
+    }
+
+    /// Ends what is left of the guest. An init that has said that it is alone goes by itself meanwhile: its namespaces take
+    /// the kernel longer than all that is left to do here.
+    pub(super) fn quiet(&mut self) -> Result<Ended, Error> {
+        match self.emptied {
+            Some(_) => Ok(self.ended.unwrap_or_default()),
+            None => self.empty(),
         }
     }
 

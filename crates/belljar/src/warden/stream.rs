@@ -12,6 +12,10 @@ use crate::outcome::Captured;
 
 /// What is kept of the end when the middle is dropped; never more than half of the cap.
 const TAIL: u64 = 16 << 10;
+/// Most bytes taken from a stream at once, so that a flood on one cannot keep the others waiting.
+pub(super) const BUFFER: usize = 64 << 10;
+/// What is taken at first: most guests say little, and every page that is touched costs a start.
+pub(super) const PAGE: usize = 4 << 10;
 /// A pipe that polls as writable takes this much without blocking.
 const PIECE: usize = 4096;
 
@@ -68,7 +72,7 @@ impl Stream {
     }
 
     /// Moves what can be moved without blocking.
-    pub(super) fn advance(&mut self, buffer: &mut [u8]) {
+    pub(super) fn advance(&mut self, buffer: &mut Vec<u8>) {
         if self.pending.is_empty() {
             self.read(buffer);
         } else {
@@ -76,11 +80,14 @@ impl Stream {
         }
     }
 
-    fn read(&mut self, buffer: &mut [u8]) {
+    fn read(&mut self, buffer: &mut Vec<u8>) {
         let Some(source) = &self.source else { return };
-        match rustix::io::read(source, &mut *buffer) {
+        match rustix::io::read(source, &mut buffer[..]) {
             Ok(0) => self.source = None,
-            Ok(length) => self.take(&buffer[..length]),
+            Ok(length) => {
+                self.take(&buffer[..length]);
+                grow(buffer, length);
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.source = None,
         }
@@ -130,7 +137,7 @@ impl Stream {
     }
 
     /// Takes the rest, once every writer is gone.
-    pub(super) fn drain(&mut self, buffer: &mut [u8], ended: &mut dyn FnMut() -> bool) {
+    pub(super) fn drain(&mut self, buffer: &mut Vec<u8>, ended: &mut dyn FnMut() -> bool) {
         while self.source.is_some() || (!self.pending.is_empty() && self.sink.is_some()) {
             if self.pending.is_empty() {
                 let before = self.taken;
@@ -198,5 +205,12 @@ impl Stream {
     /// Whether bytes were dropped.
     pub(super) fn overflowed(&self) -> bool {
         self.dropped > 0
+    }
+}
+
+/// Makes room for more, once a buffer was filled.
+pub(super) fn grow(buffer: &mut Vec<u8>, filled: usize) {
+    if filled == buffer.len() && filled < BUFFER {
+        buffer.resize(BUFFER, 0);
     }
 }

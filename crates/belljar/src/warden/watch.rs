@@ -19,6 +19,7 @@ use super::cpu;
 use super::pump::Relay;
 use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
+use super::stream::{BUFFER, PAGE};
 use super::weight::is_heavy;
 use crate::error::Error;
 use crate::outcome::{Captured, Refused};
@@ -28,8 +29,6 @@ use crate::wire::{Decoder, Frame, Kind};
 
 /// A job that takes longer than this is no short call.
 const LATE: Duration = Duration::from_millis(2);
-/// Most bytes taken from a stream at once, so that a flood on one cannot keep the others waiting.
-const BUFFER: usize = 64 << 10;
 
 /// Why the warden ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +104,7 @@ pub(crate) struct Said {
     pub stderr: Captured,
 }
 
-/// Watches until the jar's init has ended, or must be ended.
+/// Watches until nothing of the guest's is left, or the jar must be ended.
 pub(crate) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Watched, Error> {
     let mut watch = Watch::new(plan, jar, streams, steer)?;
     while !watch.step()? {}
@@ -194,7 +193,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Waits for something to happen and deals with it; `true` once init has ended or is to be ended.
+    /// Waits for something to happen and deals with it; `true` once init has ended, is alone, or is to be ended.
     fn step(&mut self) -> Result<bool, Error> {
         let ready = self.poll()?;
         if let Some(warm) = &mut self.jar.warm
@@ -231,6 +230,9 @@ impl<'a> Watch<'a> {
         if self.jar.warm.is_some() && self.seen.status.is_some() || self.has_value() || self.unread {
             return Ok(true);
         }
+        if self.jar.emptied.is_some() {
+            return Ok(true);
+        }
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.seen.kill = self.seen.kill.or(Some(Kill::Deadline));
         }
@@ -243,7 +245,7 @@ impl<'a> Watch<'a> {
     /// Not before there is something to read: until then init may be waiting for this processor.
     fn make_buffer(&mut self) {
         if self.buffer.is_empty() {
-            self.buffer = vec![0; BUFFER];
+            self.buffer = vec![0; if self.jar.warm.is_some() { BUFFER } else { PAGE }];
         }
     }
 

@@ -13,7 +13,7 @@ use crate::outcome::Captured;
 use crate::warden::cpu;
 use crate::warden::start::Streams;
 use crate::warden::steer::Wish;
-use crate::warden::stream::Stream;
+use crate::warden::stream::{BUFFER, Stream};
 
 /// How long a guest whose time is up may take to say where it is.
 const ANSWER: Duration = Duration::from_millis(20);
@@ -31,7 +31,7 @@ impl Watch<'_> {
             self.seen.cpu_usec = cpu::tree(&roots);
             self.seen.max_rss = self.seen.max_rss.max(cpu::largest(&roots));
         }
-        if self.jar.empty().is_err() {
+        if self.jar.quiet().is_err() {
             return;
         }
         while let Ok(Some((report, fds))) = poll_report(&self.jar.report) {
@@ -65,6 +65,7 @@ impl Watch<'_> {
         };
         if self.decoder.is_empty() && process::signal_last(guest).is_ok() && readable_within(control, ANSWER)
         {
+            self.buffer.resize(BUFFER, 0);
             let length = rustix::io::read(control, &mut self.buffer[..]).unwrap_or(0);
             self.seen.stuck = Some(String::from_utf8_lossy(&self.buffer[..length]).into_owned());
             self.jar.control = None;

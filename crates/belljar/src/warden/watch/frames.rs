@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::Watch;
 use crate::warden::start::Jar;
+use crate::warden::stream::grow;
 use crate::warden::word::{self, WordError};
 use crate::wire::{Frame, Kind};
 
@@ -45,6 +46,7 @@ impl Watch<'_> {
                     tracing::debug!(%error, "the guest sent no frame");
                     self.jar.control = None;
                 }
+                grow(&mut self.buffer, length);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => {

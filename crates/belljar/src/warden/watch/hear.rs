@@ -1,7 +1,7 @@
 //! What a running jar says: its init or keeper by reports, the kernel where both are silent.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belljar_linux::pidfd;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -38,10 +38,15 @@ impl Watch<'_> {
                 status,
                 max_rss,
                 cpu_usec,
+                alone,
             } => {
                 self.seen.status = Some(status);
                 self.seen.max_rss = self.seen.max_rss.max(max_rss);
                 self.seen.cpu_usec = self.seen.cpu_usec.max(cpu_usec);
+                // A draft is read when its overlay is gone too.
+                if alone && self.seen.upper.is_none() {
+                    self.jar.emptied = Some(Instant::now());
+                }
             }
             Report::Failed { step, errno } => self.fail(Error::Setup {
                 step,

@@ -299,6 +299,7 @@ fn report(socket: Option<&OwnedFd>, ended: Ended) {
             status: ended.status,
             max_rss: ended.max_rss,
             cpu_usec: ended.cpu_usec,
+            alone: false,
         };
         crate::jar::send(socket.as_fd(), &said, &[]);
     }

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ pub enum ConfineError {
         /// The path.
         path: PathBuf,
         /// Why.
-        source: landlock::PathFdError,
+        source: std::io::Error,
     },
     /// The kernel refused the ruleset.
     #[error("the kernel refused the Landlock ruleset: {0}")]
@@ -122,7 +122,7 @@ fn create(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
     }
     let mut created = ruleset.create()?.no_new_privs(false);
     for rule in &rules.paths {
-        let fd = PathFd::new(&rule.path).map_err(|source| ConfineError::Path {
+        let (fd, is_folder) = open(&rule.path).map_err(|source| ConfineError::Path {
             path: rule.path.clone(),
             source,
         })?;
@@ -131,7 +131,7 @@ fn create(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
             Allow::Read => AccessFs::from_read(abi),
             Allow::Write => AccessFs::from_all(abi),
         };
-        if !is_folder(&rule.path) {
+        if !is_folder {
             access &= AccessFs::from_file(abi);
         }
         created = created.add_rule(PathBeneath::new(fd, access))?;
@@ -139,6 +139,10 @@ fn create(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
     Ok(created)
 }
 
-fn is_folder(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
+/// One look at each path: there are a dozen, and every start waits for them.
+fn open(path: &Path) -> std::io::Result<(OwnedFd, bool)> {
+    use rustix::fs::{FileType, Mode, OFlags};
+    let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
+    Ok((fd, kind == FileType::Directory))
 }

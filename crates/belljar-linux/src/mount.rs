@@ -216,3 +216,21 @@ pub fn leave_host() -> io::Result<()> {
     rustix::mount::unmount(".", UnmountFlags::DETACH)?;
     Ok(rustix::process::chdir("/")?)
 }
+
+/// Steps off the old root and gives it, for [`detach_host`].
+pub fn step_off_host() -> io::Result<OwnedFd> {
+    let host = rustix::fs::open(
+        ".",
+        rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )?;
+    rustix::process::chdir("/")?;
+    Ok(host)
+}
+
+/// As [`leave_host`], from another process of the same mount namespace: the kernel waits for a grace period, and the one
+/// who builds the root need not.
+pub fn detach_host(host: OwnedFd) -> io::Result<()> {
+    rustix::process::fchdir(&host)?;
+    leave_host()
+}

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use belljar_linux::seccomp::{self, Arch, Families};
-use belljar_linux::{confine, descriptors, network, privileges, process, signals};
+use belljar_linux::{confine, descriptors, mount, network, privileges, process, signals};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit as Pair};
 
@@ -47,7 +47,7 @@ pub(super) struct Guest {
 }
 
 /// Starts the guest's first process. It makes the network namespace while init builds the root, takes on all that needs
-/// no root meanwhile, seals itself when the root is there, and runs the guest's program when init is sealed too.
+/// no root meanwhile, detaches the host's, seals itself when the root is there, and runs the guest's program when init is sealed too.
 pub(super) fn start(room: &Room<'_>) -> io::Result<Guest> {
     let (gate, inner) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
@@ -72,6 +72,11 @@ impl Guest {
     /// The warden has mapped the ids: let it take on its own.
     pub(super) fn take_ids(&self) -> io::Result<()> {
         descriptors::send(self.gate.as_fd(), b"i", &[]).map(drop)
+    }
+
+    /// The host's root is needed no more: let it detach that.
+    pub(super) fn detach_host(&self, host: OwnedFd) -> io::Result<()> {
+        descriptors::send(self.gate.as_fd(), b"h", &[host.as_fd()]).map(drop)
     }
 
     /// Joins the network namespace that the guest's process has made; waits for it.
@@ -122,6 +127,15 @@ fn live(room: &Room<'_>, gate: OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Opt
     }
     if let Err((step, error)) = settle(room) {
         return (None, Some(failed(&step, &error)));
+    }
+    if room.has(|step| matches!(step, Step::Proc)) {
+        let detached = match descriptors::receive(gate.as_fd(), &mut [0; 1]) {
+            Ok((1, mut host)) if host.len() == 1 => mount::detach_host(host.remove(0)),
+            _ => return (None, None),
+        };
+        if let Err(error) = detached {
+            return (None, Some(failed("detach the host's root", &error)));
+        }
     }
     let mut given = match descriptors::receive(gate.as_fd(), &mut [0; 1]) {
         Ok((1, given)) => given.into_iter(),
@@ -192,7 +206,6 @@ fn settle(room: &Room<'_>) -> Result<(), Failure> {
     take_ids(room).map_err(|error| ("become the guest's user".to_owned(), error))?;
     for step in room.plan.steps() {
         let result = match step {
-            Step::Privileges => privileges::unbound(),
             Step::Affinity { cpus } => pin(*cpus as usize),
             _ => Ok(()),
         };

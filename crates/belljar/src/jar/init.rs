@@ -16,6 +16,10 @@ pub(crate) type Failure = (String, io::Error);
 /// The whole life of a jar's init. Runs in a copy of the warden; the code it gives means nothing.
 pub(crate) fn init(mut room: Room<'_>) -> i32 {
     let ready = begin(&room).and_then(|()| {
+        // Before there are two who would each have to: nobody here needs more than what is held already.
+        if room.has(|step| matches!(step, Step::Privileges)) {
+            step("empty the bounding set", privileges::unbound())?;
+        }
         // Before anything else: it has the network to make, which takes the longest.
         let guest = step("start the guest's process", guest::start(&room))?;
         let root = settle(&mut room, || guest.take_ids())?;
@@ -98,6 +102,10 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
             _ => root.step(position, operation, room),
         };
         done.map_err(|error| (set_up(operation), error))?;
+        if matches!(operation, Step::Proc) {
+            let handed = root.hand_over_host().and_then(|host| guest.detach_host(host));
+            step("hand over the host's root", handed)?;
+        }
     }
     let terminal = match room.job.terminal {
         Some(_) => Some(step("open a terminal in the jar", guest::Terminal::open())?),
@@ -115,7 +123,7 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
     step("enter the cgroup", enter(room, &sealing.groups))?;
     for operation in room.plan.steps() {
         let done = match operation {
-            Step::Privileges => privileges::drop_all(),
+            Step::Privileges => privileges::drop_held(),
             Step::Landlock(_) => guest::confine(sealing.ruleset.as_ref()),
             _ => Ok(()),
         };

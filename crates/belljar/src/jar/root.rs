@@ -31,6 +31,8 @@ pub(crate) struct Root {
     overlay: Option<OwnedFd>,
     /// The draft's upper layer.
     pub upper: Option<OwnedFd>,
+    /// Whether the host's root is another's to detach.
+    handed_over: bool,
 }
 
 impl Root {
@@ -40,7 +42,16 @@ impl Root {
             parts: Vec::new(),
             overlay: None,
             upper: None,
+            handed_over: false,
         }
+    }
+
+    /// Hands the host's root over to another process of the jar, to be detached there. Not before /proc is mounted: the
+    /// kernel allows that only as long as another one can be seen.
+    pub(super) fn hand_over_host(&mut self) -> io::Result<OwnedFd> {
+        let host = mount::step_off_host()?;
+        self.handed_over = true;
+        Ok(host)
     }
 
     /// Carries out one step; steps of other layers are not its business.
@@ -160,7 +171,7 @@ impl Root {
         folder(runtime)?;
         folder(Path::new(SCRIPT))?;
         for (name, content) in room.runtime {
-            self.text(&runtime.join(name), content)?;
+            self.text(&runtime.join(&**name), content)?;
         }
         match &room.job.program {
             Program::Code { source, .. } => self.text(&runtime.join("job"), source),
@@ -202,7 +213,9 @@ impl Root {
             mount::attach(terminals.as_fd(), Path::new("/dev/pts"))?;
             symlink("pts/ptmx", Path::new("/dev/ptmx"))?;
         }
-        mount::leave_host()?;
+        if !self.handed_over {
+            mount::leave_host()?;
+        }
         mount::lock(Path::new("/"))
     }
 }

@@ -9,11 +9,11 @@ mod report;
 mod root;
 mod sources;
 
-use std::borrow::Cow;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::job::Job;
 use crate::plan::{Plan, Step};
+use crate::runtime::RuntimeFile;
 
 pub(crate) use guest::{choose, filter, set_limits};
 pub(crate) use init::{Failure, enter, groups, init, prepare, set_up, step};
@@ -28,7 +28,7 @@ pub(crate) struct Room<'a> {
     /// What to run.
     pub job: &'a Job,
     /// The guest runtime: file names and contents for its folder.
-    pub runtime: &'a [(String, Cow<'static, [u8]>)],
+    pub runtime: &'a [RuntimeFile<'a>],
     /// Host trees that only root could open; empty otherwise.
     pub sources: Sources,
     /// The way to the warden.

@@ -5,12 +5,19 @@ mod cache;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
 
 use crate::job::{Job, Program, Stdin};
 use crate::plan::Plan;
 
-/// How many of them a cold run needs. Those up to the template belong to jobs with a parcel, the others to templates.
-const COLD: usize = 5;
+/// How many of them a cold run needs: those for any job, one more for a call, all before the template for a parcel.
+const COLD: usize = 4;
+const COLD_CALL: usize = COLD + 1;
+const COLD_PARCEL: usize = COLD_CALL + 5;
+/// Bytecode of the first files is well within this; more is read only if it is not.
+const FIRST_READ: usize = 64 << 10;
 /// The runtime as source: the file that is started first, then those that it loads when it needs them.
 const SOURCE: [(&str, &[u8]); 15] = [
     ("boot.py", include_bytes!("../../../guest/boot.py")),
@@ -36,82 +43,113 @@ const SOURCE: [(&str, &[u8]); 15] = [
     ("preload.py", include_bytes!("../../../guest/preload.py")),
 ];
 
-/// Compiles the parts that come over standard input (a count, lengths, sources) and writes the same form with bytecode.
+/// Compiles the parts that come over standard input as a pack (see [`pack`]) and writes a pack of bytecode.
 const COMPILE: &str = "
 import sys, marshal, importlib.util as u
 i, o = sys.stdin.buffer, sys.stdout.buffer
 n = lambda: int.from_bytes(i.read(4), 'little')
+names = [(i.read(n()).decode(), n()) for _ in range(n())]
 parts = []
-for k in range(n()):
-    name = i.read(n()).decode()
-    code = compile(i.read(n()), '/run/belljar/' + name, 'exec', dont_inherit=True)
+for name, size in names:
+    code = compile(i.read(size), '/run/belljar/' + name, 'exec', dont_inherit=True)
     parts.append(((name + 'c').encode(), u.MAGIC_NUMBER + bytes(12) + marshal.dumps(code)))
-o.write(len(parts).to_bytes(4, 'little'))
-for part in parts:
-    for piece in part:
-        o.write(len(piece).to_bytes(4, 'little') + piece)
+number = lambda value: len(value).to_bytes(4, 'little')
+o.write(number(parts) + b''.join(number(name) + name + number(code) for name, code in parts))
+o.write(b''.join(code for _, code in parts))
 ";
+
+/// One file: its name and what is in it.
+pub(crate) type RuntimeFile<'a> = (Cow<'a, str>, &'a [u8]);
 
 /// The runtime in the form that a jar gets.
 pub(crate) struct Runtime {
-    files: Vec<(String, Cow<'static, [u8]>)>,
+    /// A pack of bytecode, or its beginning; empty where the source is used.
+    bytes: Vec<u8>,
+    /// Names, and where in it their contents are.
+    index: Vec<(String, Range<usize>)>,
+    /// How many files it is.
+    count: usize,
     wants_compiling: bool,
 }
 
 impl Runtime {
     /// For a program that is not Python.
-    pub(crate) fn none() -> Self {
+    fn none() -> Self {
         Self {
-            files: Vec::new(),
+            bytes: Vec::new(),
+            index: Vec::new(),
+            count: 0,
             wants_compiling: false,
         }
     }
 
-    /// For the plan's interpreter.
-    pub(crate) fn of(plan: &Plan) -> Self {
+    /// What a cold run of this job needs, for the plan's interpreter.
+    pub(crate) fn cold(plan: &Plan, job: &Job) -> Self {
+        let count = match &job.program {
+            _ if !job.is_python() => return Self::none(),
+            _ if job.parcel().is_some() => COLD_PARCEL,
+            Program::Call { .. } => COLD_CALL,
+            _ => COLD,
+        };
+        Self::of(plan, count)
+    }
+
+    /// All of it, for the plan's interpreter.
+    pub(crate) fn whole(plan: &Plan) -> Self {
+        Self::of(plan, SOURCE.len())
+    }
+
+    fn of(plan: &Plan, count: usize) -> Self {
         let entry = cache::Entry::of(plan);
-        let cached = entry
-            .as_ref()
-            .and_then(cache::Entry::read)
-            .and_then(|bytes| unpack(&bytes));
+        let cached = entry.as_ref().and_then(|entry| read(entry.open()?, count));
         match cached {
-            Some(files) => Self {
-                files: files
-                    .into_iter()
-                    .map(|(name, code)| (name, code.into()))
-                    .collect(),
+            Some((bytes, index)) => Self {
+                bytes,
+                index,
+                count,
                 wants_compiling: false,
             },
             None => Self {
-                files: SOURCE
-                    .iter()
-                    .map(|(name, source)| ((*name).to_owned(), Cow::Borrowed(*source)))
-                    .collect(),
                 // Where it cannot be kept, every run would compile it anew: a second jar each time.
                 wants_compiling: entry.is_some_and(|entry| entry.can_be_written()),
+                count,
+                ..Self::none()
             },
         }
     }
 
-    /// Names and contents for a cold run; the first is started.
-    pub(crate) fn files(&self, job: &Job) -> &[(String, Cow<'static, [u8]>)] {
-        let template = |(name, _): &(String, _)| name.starts_with("template.");
-        let count = match job.parcel() {
-            Some(_) => self.files.iter().position(template).unwrap_or(COLD),
-            None => COLD,
-        };
-        &self.files[..count.min(self.files.len())]
-    }
-
-    /// Names and contents for a cabinet.
-    pub(crate) fn with_template(&self) -> &[(String, Cow<'static, [u8]>)] {
-        &self.files
+    /// Its files; the first is started, but for a template.
+    pub(crate) fn files(&self) -> Vec<RuntimeFile<'_>> {
+        if self.index.is_empty() {
+            let source = SOURCE[..self.count].iter();
+            return source.map(|(name, code)| (Cow::Borrowed(*name), *code)).collect();
+        }
+        let compiled = self.index.iter();
+        compiled
+            .map(|(name, place)| (Cow::Borrowed(name.as_str()), &self.bytes[place.clone()]))
+            .collect()
     }
 
     /// Whether it would start faster if it were compiled, and the bytecode could be kept.
     pub(crate) fn wants_compiling(&self) -> bool {
         self.wants_compiling
     }
+}
+
+/// The first files of a pack that is kept; no more of it is read than they need.
+fn read((mut file, size): (File, usize), count: usize) -> Option<(Vec<u8>, Vec<(String, Range<usize>)>)> {
+    let whole = count == SOURCE.len();
+    let mut bytes = vec![0; if whole { size } else { size.min(FIRST_READ) }];
+    file.read_exact(&mut bytes).ok()?;
+    let mut index = unpack(&bytes, size)?;
+    index.truncate(count);
+    let end = index.last()?.1.end;
+    if end > bytes.len() {
+        let read = bytes.len();
+        bytes.resize(end, 0);
+        file.read_exact(&mut bytes[read..]).ok()?;
+    }
+    Some((bytes, index))
 }
 
 /// The job that compiles the runtime with the plan's base interpreter: no site, no virtualenv, nothing but our source.
@@ -127,62 +165,67 @@ pub(crate) fn compile_job(plan: &Plan) -> Job {
 
 /// Keeps what the job gave, if it is whole.
 pub(crate) fn keep(plan: &Plan, compiled: &[u8]) {
-    if unpack(compiled).is_some_and(|files| files.len() == SOURCE.len() && files[0].0 == "boot.pyc")
+    if unpack(compiled, compiled.len()).is_some()
         && let Some(entry) = cache::Entry::of(plan)
     {
         entry.write(compiled);
     }
 }
 
+/// How many files, each one's name and size, and then their contents, one after the other.
 fn pack(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut bytes = (files.len() as u32).to_le_bytes().to_vec();
-    for piece in files
-        .iter()
-        .flat_map(|(name, content)| [name.as_bytes(), content])
-    {
-        bytes.extend((piece.len() as u32).to_le_bytes());
-        bytes.extend(piece);
+    let number = |length: usize| (length as u32).to_le_bytes();
+    let mut bytes = number(files.len()).to_vec();
+    for (name, content) in files {
+        bytes.extend(number(name.len()));
+        bytes.extend(name.as_bytes());
+        bytes.extend(number(content.len()));
     }
+    bytes.extend(files.iter().flat_map(|(_, content)| *content));
     bytes
 }
 
-/// Total: what is not whole is nothing.
-fn unpack(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
+/// Names and places of the files in a pack of `size` bytes, from its beginning. Total: what is not a whole pack of all that
+/// we have, in our order, is nothing.
+fn unpack(bytes: &[u8], size: usize) -> Option<Vec<(String, Range<usize>)>> {
     let mut rest = bytes;
-    let count = number(&mut rest)?;
-    let mut files = Vec::new();
-    for _ in 0..count.min(SOURCE.len() as u32) {
-        let name = String::from_utf8(piece(&mut rest)?.to_vec()).ok()?;
-        if !SOURCE
-            .iter()
-            .any(|(known, _)| name.strip_suffix('c') == Some(known))
-        {
+    if number(&mut rest)? != SOURCE.len() {
+        return None;
+    }
+    let mut sizes = Vec::with_capacity(SOURCE.len());
+    for (source, _) in SOURCE {
+        let length = number(&mut rest)?;
+        let (name, after) = rest.split_at_checked(length)?;
+        rest = after;
+        let name = std::str::from_utf8(name).ok()?;
+        if name.strip_suffix('c') != Some(source) {
             return None;
         }
-        files.push((name, piece(&mut rest)?.to_vec()));
+        sizes.push((name.to_owned(), number(&mut rest)?));
     }
-    (rest.is_empty() && count as usize == files.len()).then_some(files)
+    let mut start = bytes.len() - rest.len();
+    let mut index = Vec::with_capacity(sizes.len());
+    for (name, length) in sizes {
+        let end = start.checked_add(length)?;
+        index.push((name, start..end));
+        start = end;
+    }
+    (start == size).then_some(index)
 }
 
-fn number(rest: &mut &[u8]) -> Option<u32> {
+fn number(rest: &mut &[u8]) -> Option<usize> {
     let (bytes, after) = rest.split_first_chunk::<4>()?;
     *rest = after;
-    Some(u32::from_le_bytes(*bytes))
-}
-
-fn piece<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = number(rest)? as usize;
-    let (piece, after) = rest.split_at_checked(length)?;
-    *rest = after;
-    Some(piece)
+    usize::try_from(u32::from_le_bytes(*bytes)).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
-    #[test]
-    fn only_whole_packs_of_known_files_are_taken() {
+    fn compiled() -> Vec<u8> {
         let compiled: Vec<(String, &[u8])> = SOURCE
             .iter()
             .map(|(name, code)| (format!("{name}c"), *code))
@@ -191,12 +234,56 @@ mod tests {
             .iter()
             .map(|(name, code)| (name.as_str(), *code))
             .collect();
-        let whole = pack(&compiled);
-        assert_eq!(unpack(&whole).unwrap().len(), SOURCE.len());
-        for length in 0..whole.len() {
-            assert!(unpack(&whole[..length]).is_none(), "{length}");
+        pack(&compiled)
+    }
+
+    #[test]
+    fn only_whole_packs_of_known_files_are_taken() {
+        let whole = compiled();
+        let found = unpack(&whole, whole.len()).unwrap();
+        for ((name, place), (source, code)) in found.iter().zip(SOURCE) {
+            assert_eq!(name.strip_suffix('c'), Some(source));
+            assert_eq!(&whole[place.clone()], code);
         }
-        assert!(unpack(&pack(&[("../evil.pyc", b"")])).is_none());
-        assert!(unpack(&pack(&SOURCE)).is_none(), "source is no bytecode");
+        for length in 0..whole.len() {
+            assert!(unpack(&whole[..length], length).is_none(), "{length}");
+        }
+        assert!(unpack(&whole, whole.len() + 1).is_none());
+        let evil = pack(&[("../evil.pyc", b"")]);
+        assert!(unpack(&evil, evil.len()).is_none());
+        let source = pack(&SOURCE);
+        assert!(unpack(&source, source.len()).is_none(), "source is no bytecode");
+    }
+
+    #[test]
+    fn templates_come_last() {
+        assert_eq!(SOURCE[COLD].0, "call.py");
+        assert_eq!(SOURCE[COLD_PARCEL].0, "template.py");
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_needed_and_no_less() {
+        // Files of which the first two are within what is read at first.
+        let contents: Vec<Vec<u8>> = (0..SOURCE.len()).map(|n| vec![n as u8; 30_000]).collect();
+        let names: Vec<String> = SOURCE.iter().map(|(name, _)| format!("{name}c")).collect();
+        let files: Vec<(&str, &[u8])> = names
+            .iter()
+            .map(String::as_str)
+            .zip(contents.iter().map(Vec::as_slice))
+            .collect();
+        let whole = pack(&files);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&whole).unwrap();
+        for count in 1..=SOURCE.len() {
+            let mut again = file.try_clone().unwrap();
+            std::io::Seek::rewind(&mut again).unwrap();
+            let (bytes, index) = read((again, whole.len()), count).unwrap();
+            assert_eq!(index.len(), count);
+            for ((_, place), content) in index.iter().zip(&contents) {
+                assert_eq!(&bytes[place.clone()], content);
+            }
+            let least = index.last().unwrap().1.end;
+            assert_eq!(bytes.len(), least.max(FIRST_READ), "{count}");
+        }
     }
 }

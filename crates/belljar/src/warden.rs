@@ -46,7 +46,7 @@ pub fn run(plan: &Plan, job: Job, steering: Steering) -> Result<Outcome, Error> 
 
 /// Has the guest runtime compiled and kept, if its source is all there is. Templates start from it again and again.
 pub(crate) fn compile_runtime(plan: &Plan, steering: Steering) -> Result<(), Error> {
-    if runtime::Runtime::of(plan).wants_compiling() {
+    if runtime::Runtime::whole(plan).wants_compiling() {
         compile(plan, &steer::Steer::new(steering)?);
     }
     Ok(())

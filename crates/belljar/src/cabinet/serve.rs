@@ -73,7 +73,8 @@ fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Resul
         None,
     )
     .map_err(|error| Error::setup("make a socket pair", error))?;
-    let runtime = Runtime::of(plan);
+    let runtime = Runtime::whole(plan);
+    let runtime = runtime.files();
     let job = Job::new(Program::Module(String::new()));
     let null = || {
         rustix::fs::open(
@@ -86,7 +87,7 @@ fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Resul
     let room = Room {
         plan,
         job: &job,
-        runtime: runtime.with_template(),
+        runtime: &runtime,
         sources,
         report: builders,
         warden: report.as_fd(),

@@ -177,7 +177,7 @@ fn command(room: &Room<'_>) -> io::Result<(CString, Vec<CString>, Vec<CString>)>
     let file = room
         .runtime
         .iter()
-        .map(|(name, _)| name.as_str())
+        .map(|(name, _)| &**name)
         .find(|name| name.starts_with("template.py"))
         .ok_or(io::ErrorKind::NotFound)?;
     let file = Path::new(RUNTIME).join(file);

@@ -405,7 +405,7 @@ impl Command {
 
 /// How the guest runtime is told what to run.
 fn runtime_args(room: &Room<'_>) -> io::Result<Vec<CString>> {
-    let boot = room.runtime.first().map_or("boot.py", |(name, _)| name.as_str());
+    let boot = room.runtime.first().map_or("boot.py", |(name, _)| name);
     let (kind, origin) = match &room.job.program {
         Program::Code {
             from_stdin: false, ..

@@ -1,17 +1,17 @@
 //! Bytecode of the guest runtime, one file for each interpreter, in the user's cache folder. Losing it costs a
 //! millisecond; a file that another user could have written is not read.
 
-use std::fs;
-use std::io::{Read, Write};
+use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::SOURCE;
+use super::{COMPILE, SOURCE};
 use crate::plan::Plan;
 
 /// Far more than the runtime ever compiles to.
 const LARGEST: u64 = 1 << 20;
-/// Changes with every byte of the runtime's source.
+/// Changes with every byte of the runtime's source, and of what makes bytecode of it.
 const FINGERPRINT: u64 = fingerprint();
 
 /// Where the bytecode for one interpreter is, or would be.
@@ -41,7 +41,8 @@ impl Entry {
         })
     }
 
-    pub(super) fn read(&self) -> Option<Vec<u8>> {
+    /// The file and its size.
+    pub(super) fn open(&self) -> Option<(File, usize)> {
         let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits() as i32;
         let file = fs::OpenOptions::new()
             .read(true)
@@ -53,9 +54,7 @@ impl Entry {
         if !metadata.is_file() || !ours || metadata.size() > LARGEST {
             return None;
         }
-        let mut bytes = Vec::with_capacity(metadata.size() as usize);
-        file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
+        Some((file, metadata.size() as usize))
     }
 
     /// Whether there is a place to keep it: no home folder, a read-only one and another user's have none.
@@ -108,7 +107,7 @@ fn owned(path: &Path) -> bool {
 }
 
 const fn fingerprint() -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut hash = fold(0xcbf2_9ce4_8422_2325, COMPILE.as_bytes());
     let mut position = 0;
     while position < SOURCE.len() {
         hash = fold(hash, SOURCE[position].1);

@@ -194,15 +194,12 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
     } else {
         (None, None)
     };
-    let runtime = if job.is_python() {
-        Runtime::of(plan)
-    } else {
-        Runtime::none()
-    };
+    let runtime = Runtime::cold(plan, &job);
+    let runtime_files = runtime.files();
     let room = Room {
         plan,
         job: &job,
-        runtime: runtime.files(&job),
+        runtime: &runtime_files,
         sources,
         report: init_report,
         warden: report.as_fd(),

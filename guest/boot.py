@@ -16,12 +16,22 @@ from _io import open_code
 __builtins__ = dict(vars(builtins))
 folder, _, suffix = __file__.rpartition("/boot")
 getpid, write, fstat, set_blocking, close = posix.getpid, posix.write, posix.fstat, posix.set_blocking, posix.close
-# Made without the import system, which takes longer than all the rest.
-named = type(sys.implementation)(name="faulthandler")  # type: ignore[call-arg]
-faulthandler = _imp.create_builtin(named) or __import__("faulthandler")  # type: ignore[arg-type]
-_imp.exec_builtin(faulthandler)
-sys.modules.pop("faulthandler", None)
-display, exc_info, register = sys.__excepthook__, sys.exc_info, faulthandler.register
+leave = posix._exit
+
+
+def builtin(name):
+    """A module made without the import system, which takes longer than all the rest."""
+    there = sys.modules.get(name)
+    if there is not None:
+        return there
+    named = type(sys.implementation)(name=name)  # type: ignore[call-arg]
+    module = _imp.create_builtin(named) or __import__(name)  # type: ignore[arg-type]
+    _imp.exec_builtin(module)
+    sys.modules.pop(name, None)
+    return module
+
+
+display, exc_info, register = sys.__excepthook__, sys.exc_info, builtin("faulthandler").register
 ours, parts, job, voice = {id(globals()): globals()}, {}, {}, []
 # Given back when the job has used up its memory, so that a last frame can be sent. So large that it is mapped on its
 # own, and no page of it is ever touched.
@@ -161,13 +171,64 @@ def main(kind, origin, args):
     returned(value)
 
 
+def collections():
+    return [item["collections"] for item in gc.get_stats()[1:]]
+
+
+def unnoticed():
+    """Whether nobody would notice if the interpreter ended at once: to tidy up takes it longer than most jobs run.
+
+    Handlers, threads, finalizers, open files and suspended generators would, and all that is not known not to.
+    """
+    source = job.get("source")
+    hidden = (b"audit", b"INSPECT") if type(source) is bytes else ("audit", "INSPECT")
+    if (
+        source is None
+        or any(word in source for word in hidden)
+        or sys.version_info >= (3, 14)
+        or collections() != settled
+        or not known.issuperset(sys.modules)
+        or not {"atexit", "threading"}.isdisjoint(sys.modules)
+        or sys.modules["_thread"]._count()
+        or (sys.stdout, sys.stderr) != streams
+        or sys.gettrace()
+        or sys.getprofile()
+    ):
+        return False
+    left = gc.get_objects(0) + gc.get_objects(1)
+    if len(left) > 1000:
+        return False
+    function, cell = type(builtin), type((lambda: left).__closure__[0])  # type: ignore[index]
+    plain = {dict, list, tuple, set, frozenset, property, staticmethod, classmethod, function, cell}
+    plain |= {type(item) for item in (sys, sys.__spec__, getpid, function.__code__, function.__globals__)}
+    classes = [item for item in left if type(item) is type]
+    if any(item.__bases__ != (object,) or "__del__" in item.__dict__ for item in classes):
+        return False
+    plain.update(classes, [type])
+    ref = sys.modules["_weakref"].ref
+    if any(type(item) not in plain and (type(item) is not ref or item.__callback__) for item in left):
+        return False
+    for stream in streams:
+        stream.flush()
+    return True
+
+
 # A template loads this file for its functions.
 if __name__ == "__main__":
     attach()
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)
     kind, origin, *args = sys.argv[1:]
+    gc = builtin("gc")
+    # All that is there now is of the oldest generation then, so that what the job leaves can be told from it.
+    gc.freeze()
+    gc.unfreeze()
+    settled, streams, known = collections(), (sys.stdout, sys.stderr), {*sys.modules, *sys.builtin_module_names}
     main(kind, origin, args)
-    if kind in ("call", "invoke"):
-        # It is over with its value: what the interpreter would still tidy up goes with the jar.
-        posix._exit(0)
+    # What the interpreter would still tidy up goes with the jar. A call is over with its value.
+    try:
+        over = kind in ("call", "invoke") or unnoticed()
+    except BaseException:
+        over = False
+    if over:
+        leave(0)

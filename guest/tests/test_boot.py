@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import tempfile
 import unittest
 import zipfile
@@ -84,6 +85,22 @@ JOBS = [
     ("dubious", "import re\nprint('\\d', 1 is 1)\n", "returned"),
     ("dataclass", "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nprint(A(1))", "returned"),
     ("pickle", "import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A)", "returned"),
+    ("no newline", "print(1, end='')", "returned"),
+    ("finalizer", "class A:\n    def __del__(self): print('del')\na = A()", "returned"),
+    ("slotted", "class A:\n    __slots__ = ()\n    def __del__(self): print('del')\na = A()", "returned"),
+    ("inherited", "class A:\n    def __del__(self): print('del')\nclass B(A): pass\na = B()", "returned"),
+    ("late", "class A: pass\na = A()\nA.__del__ = lambda self: print('del')", "returned"),
+    ("cycle", "class A:\n    def __del__(self): print('del')\na = A()\na.a = a\ndel a", "returned"),
+    ("elsewhere", "import os\nclass A:\n    def __del__(self): print('del')\nos.a = A()", "returned"),
+    ("collected", "import gc\nclass A:\n    def __del__(self): print('del')\na = A()\ngc.collect()", "returned"),
+    ("subclass", "class A(int):\n    def __del__(self): print('del')\na = A(1)", "returned"),
+    ("suspended", "def f():\n    try: yield\n    finally: print('fin')\na = f()\nnext(a)", "returned"),
+    ("open file", "f = open(1, 'w', closefd=False)\nf.write('x')", "returned"),
+    ("own stdout", "import sys\nsys.stdout = open(1, 'w', closefd=False)\nprint('x')", "returned"),
+    ("swapped", "import sys\nprint('x', end='')\nsys.stdout = sys.stderr", "returned"),
+    ("weak", "import _weakref\nclass A: pass\na = A()\nr = _weakref.ref(a, lambda r: print('gone'))", "returned"),
+    ("audit", "import sys\nsys.addaudithook(lambda *a: sys.__stderr__.write(f'{a[0]}\\n'))", "returned"),
+    ("closed stdout", "import os\nos.close(1)\nprint('x', end='')", "returned"),
     ("unicode", "print('h\u00e9 \U0001f40d'); raise ValueError('\u00e9')", "raised"),
 ]
 
@@ -107,6 +124,23 @@ class EveryPython(unittest.TestCase):
                 with self.subTest(python=python, job=name):
                     expected = plain(python, "-c", source, "a", "-b", stdin=b"in")
                     self.same(boot(python, "code", "-c", "a", "-b", job=source, stdin=b"in"), expected, kind)
+
+    def test_what_nobody_would_notice_is_left_out(self) -> None:
+        """The interpreter tells under -v what it tidies up; it does not come to that if all that is left is plain."""
+        jobs = "print(1)", "def f(): return 1\nclass A: pass\na = [A()]\nprint(f())"
+        for python in pythons():
+            version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout
+            for job in jobs:
+                with self.subTest(python=python, job=job):
+                    # Without site: what a machine has installed may want to be told of the end.
+                    results = [
+                        boot(python, "code", "-c", job=text, flags=("-S", "-v"))
+                        for text in (job, f"{job}\na = open(1)")
+                    ]
+                    self.assertEqual([(result.code, result.stdout) for result in results], [(0, "1\n")] * 2)
+                    tidied = ["# cleanup" in result.stderr for result in results]
+                    # From 3.13 on even text needs modules that are not there from the start.
+                    self.assertEqual(tidied, [" 3.1" in version and int(version.split(".")[1]) > 12, True])
 
     def test_bytecode_is_like_source(self) -> None:
         for name, source, kind in JOBS:

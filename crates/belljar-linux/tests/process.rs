@@ -134,3 +134,23 @@ fn a_process_of_another_is_killed_and_its_end_is_told() {
         assert_eq!(gone.raw_os_error(), Some(libc::ESRCH));
     });
 }
+
+#[test]
+fn the_first_process_knows_when_it_is_alone() {
+    as_first(|| {
+        let only = process::start(Namespaces::NONE, || 3).unwrap();
+        let reaped = process::reap_until(&only).unwrap();
+        assert_eq!((reaped.ended.code(), reaped.alone), (Some(3), true));
+        // One that leaves a process behind; it goes with this one.
+        let (read, write) = std::io::pipe().unwrap();
+        let parent = process::start(Namespaces::NONE, || {
+            process::start(Namespaces::NONE, sleep_forever).unwrap();
+            rustix::io::write(&write, b"x").unwrap();
+            4
+        })
+        .unwrap();
+        rustix::io::read(&read, &mut [0; 1]).unwrap();
+        let reaped = process::reap_until(&parent).unwrap();
+        assert_eq!((reaped.ended.code(), reaped.alone), (Some(4), false));
+    });
+}

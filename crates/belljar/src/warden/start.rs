@@ -17,7 +17,7 @@ use super::outgoing::Outgoing;
 use super::pump::Input;
 use super::stream::Stream;
 use crate::error::Error;
-use crate::jar::{Room, Sources, init, open_sources};
+use crate::jar::{Report, Room, Sources, init, open_sources, receive};
 use crate::job::{Job, Sink, Stdin};
 use crate::plan::{Namespace, Plan, Step};
 use crate::runtime::Runtime;
@@ -233,9 +233,20 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         Ok(()) => Ok((jar, streams)),
         Err(error) => {
             jar.empty()?;
-            Err(error)
+            // An init that failed by itself is why nobody was there to be spoken to.
+            Err(said(&jar).unwrap_or(error))
         }
     }
+}
+
+/// The failure that an init which has ended had told of.
+fn said(jar: &Jar) -> Option<Error> {
+    while let Ok(Some((report, _))) = receive(jar.report.as_fd()) {
+        if let Report::Failed { step, errno } = report {
+            return Some(Error::setup(step, io::Error::from_raw_os_error(errno)));
+        }
+    }
+    None
 }
 
 /// Gives init its ids, lets it go, and gives it its limits: it waits for both, so that no guest runs without them.

@@ -260,7 +260,7 @@ class Encoder:
             return False
         self.out.append(b"r" + width.to_bytes(4, "little"))
         self.texts(names)
-        flat = list(chain.from_iterable([value.values() for value in values]))
+        flat = list(chain.from_iterable(map(dict.values, values)))
         for index in range(width):
             self.column(flat[index::width])
         return True

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Optional, TypedDict, TypeVar
 
 import cloudpickle
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from values_support import back, encode, guest, load, same
 
 from belljar import ValueRefused, _values
@@ -80,6 +80,12 @@ class User(BaseModel):
     line: Line | None = None
 
 
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    size: int = Field(default=1, validation_alias=AliasChoices("size_a", "size_b"))
+    inner: Optional[User] = None  # noqa: UP045
+
+
 T = TypeVar("T")
 
 
@@ -124,6 +130,7 @@ def test_plain_without_annotation() -> None:
         ({"name": "x", "pair": Pair(1, 2)}, Movie),
         (User(name="a", line=LINE), User),
         ([User.model_validate({"name": "a", "years": 4, "extra": {"b": 1}})], list[User]),
+        (Frozen.model_validate({"size_b": 4, "inner": {"name": "b"}}), Frozen),
         (Box(LINE), Box[Line]),
         ({Colour.RED: {Pair(1, 2)}}, dict[Colour, set[Pair]]),
     ],

@@ -116,10 +116,11 @@ def model(kind: Any, names: list[str], row: tuple[dict[str, Any], set[str]]) -> 
     given = {}
     for name, value in values.items():
         alias = getattr(known.get(name), "validation_alias", None)
-        given[alias if isinstance(alias, str) else name] = value
+        words = [word for word in (alias, *getattr(alias, "choices", ())) if isinstance(word, str)]
+        given[words[0] if words else name] = value
     try:
         made = kind.model_validate(given)
-        made.__pydantic_fields_set__ &= chosen
+        made.__pydantic_fields_set__.intersection_update(chosen)
         return made
     except Exception as error:
         raise refused(kind, error) from error

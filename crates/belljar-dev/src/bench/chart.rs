@@ -32,7 +32,7 @@ pub fn svg(figures: &Figures) -> String {
         let y = TOP + ROW * number as f64;
         let length = (WIDTH - LEFT - RIGHT) * median / longest;
         let colour = match *name {
-            "belljar" => "#2f6f4f",
+            "belljar" | "belljar, tidied" => "#2f6f4f",
             "bare interpreter" => "#999999",
             _ => "#b9c4bf",
         };

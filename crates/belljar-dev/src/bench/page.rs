@@ -76,6 +76,7 @@ pub fn page(figures: &Figures) -> String {
          - **belljar**: `belljar run --python … -c 'print(1)'`: namespaces, root, privileges, filter, Landlock, limits, deadline, outcome. Started\n  \
          by root the limits are a cgroup's; a plain user without a delegated cgroup gets rlimits. The guest's interpreter does not tidy up at its\n  \
          end, because here [nobody would notice](decisions/0010-end-at-once.md): 1.5 ms that the other rows spend.\n\
+         - **belljar, tidied**: the same with a file left open, so that the interpreter goes the whole way to its end.\n\
          - **bubblewrap**: all namespaces, /usr read-only, proc, dev, a tmpfs; no system-call filter, no limits, no deadline, no outcome.\n\
          - **firejail**: no profile, private home and devices, no network, its default deny list.\n\
          - **crun, runc, gVisor**: a bundle with the same /usr and three tmpfs. **podman**: the same root, without a network or cgroups.\n\n\

@@ -6,6 +6,9 @@ use std::path::Path;
 use super::contender::{CODE, Contender, Stage, User};
 use super::oci;
 
+/// An open file is something that an interpreter closes at its end, so it goes the whole way.
+const TIDIED: &str = "print(1); file = open(0, closefd=False)";
+
 /// Everyone, slowest last. Those that are not installed are rows too.
 pub fn all(stage: &Stage, engines: bool) -> anyhow::Result<Vec<Contender>> {
     let mut all = Vec::new();
@@ -18,7 +21,8 @@ pub fn all(stage: &Stage, engines: bool) -> anyhow::Result<Vec<Contender>> {
             env: stage.env.clone(),
             numbered: false,
         });
-        all.push(belljar(stage, user)?);
+        all.push(belljar(stage, user, "belljar", CODE)?);
+        all.push(belljar(stage, user, "belljar, tidied", TIDIED)?);
         all.push(bubblewrap(stage, user));
     }
     if User::here().contains(&User::Root) {
@@ -30,15 +34,15 @@ pub fn all(stage: &Stage, engines: bool) -> anyhow::Result<Vec<Contender>> {
     Ok(all)
 }
 
-fn belljar(stage: &Stage, user: User) -> anyhow::Result<Contender> {
+fn belljar(stage: &Stage, user: User, name: &'static str, code: &str) -> anyhow::Result<Contender> {
     let cache = stage.cache(user)?.to_string_lossy().into_owned();
     Ok(Contender {
-        name: "belljar",
+        name,
         holds: "every layer of the default policy",
         user,
         command: words(
             [stage.belljar.as_os_str()],
-            ["run", "--python", &stage.python.to_string_lossy(), "-c", CODE],
+            ["run", "--python", &stage.python.to_string_lossy(), "-c", code],
         ),
         env: vec![
             ("PATH".into(), "/usr/bin:/bin".into()),

@@ -71,10 +71,16 @@ binaries:
 guest-test: $(TOOLS)
 	cd guest/tests && "$(abspath $(VENV))/bin/python" -B -m unittest
 
-# The Python package, on the debug build of the binary.
+# The Python package, on the debug build of the binary. Under pytest-xdist, one of the programs that it must live in.
 .PHONY: package-test
 package-test: binaries $(TOOLS)
-	BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) "$(abspath $(VENV))/bin/python" -B -m pytest -p no:cacheprovider
+	rm -rf $(TARGET)/wheel
+	PATH="$(abspath $(VENV))/bin:$$PATH" CARGO_TARGET_DIR=$(abspath $(TARGET)) MATURIN_PEP517_ARGS="--profile dev" \
+		$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(TARGET)/wheel .
+	# That moves the binary away.
+	cargo build --quiet --locked --workspace --bins
+	BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) BELLJAR_WHEEL="$$(echo $(abspath $(TARGET))/wheel/*.whl)" \
+		"$(abspath $(VENV))/bin/python" -B -m pytest -p no:cacheprovider -n 2
 
 .PHONY: check
 check: rust-check python-check docs-check  ## Formatting, lints, types, promises, generated references

@@ -18,7 +18,7 @@ def ended(error, job, display, send, part, ours):
     # First of all, so that it is there even if the report finds no memory.
     hook = getattr(sys, "excepthook", None)
     missing = hook is None
-    sys.excepthook = show(display if missing else hook, trace)
+    sys.excepthook = nothing if "quiet" in job else show(display if missing else hook, trace)
     if part is not None:
         send(2, part("report", error, trace, job, display))
     if missing:
@@ -31,6 +31,10 @@ def exit_code(error):
     except BaseException:
         return 1
     return code if -(1 << 31) <= code < 1 << 31 else -1
+
+
+def nothing(*_):
+    """A call's exception is raised at the host, which shows it if nobody catches it."""
 
 
 def show(hook, trace):

@@ -20,6 +20,7 @@ def invoke(kind, name, job, names):
     values = ready(names)
     sys.meta_path.insert(0, Finder(names))
     if kind == "invoke":
+        job["quiet"] = True
         return perform, (parts, values)
     return evaluate, (bytes(parts[0]).decode(), parts[1:], name, job, values, names)
 

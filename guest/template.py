@@ -80,10 +80,11 @@ def prepare():
             report = loading["preload"](names, flush)
     else:
         report = []
+    with_cloudpickle = load_cloudpickle()
     hidden.load("module", "runpy")
     if sys.version_info >= (3, 13):
         hidden.load("text", "linecache")
-    ahead()
+    ahead(with_cloudpickle)
     # The classes of the syntax tree are made at the first use.
     compile("0", "", "eval", 0x400)
     # A folder of sys.path that is not there now may be there in the jar; ours is nobody's business.
@@ -97,21 +98,28 @@ def prepare():
     return report
 
 
-def ahead():
+def load_cloudpickle():
+    """Before anything is hidden: what it shares with hidden modules must not be there twice."""
+    try:
+        posix.stat("/modules/cloudpickle")
+    except OSError:
+        return False
+    with boot["names"]("preload")["Exits"]():
+        try:
+            __import__("cloudpickle")
+        except Exception:
+            # A job that needs it will say so.
+            return False
+    return True
+
+
+def ahead(with_cloudpickle):
     """What a job with a parcel needs. Its client's cloudpickle takes longer to import than the job to run."""
     boot["load"]("invoke")["ready"](boot["names"])["part"]("values_types")
     hidden.load("invoke", "_pickle", "_ast")
     hidden.modules["evaluate"] = hidden.modules["invoke"] | hidden.modules.get("text", {})
-    try:
-        posix.stat("/modules/cloudpickle")
-    except OSError:
-        return
-    with boot["names"]("preload")["Exits"]():
-        try:
-            worker["REHEARSAL"].append(worker["invocation"](__import__("cloudpickle").dumps(lambda x: x)))
-        except Exception:
-            # A job that needs it will say so.
-            pass
+    if with_cloudpickle:
+        worker["REHEARSAL"].append(worker["invocation"](sys.modules["cloudpickle"].dumps(lambda x: x)))
 
 
 def reap():

@@ -2,6 +2,7 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._decorator import sandbox as sandbox
     from ._errors import BelljarError as BelljarError
     from ._errors import DependencyError as DependencyError
     from ._errors import GuestError as GuestError
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
     from ._errors import SetupError as SetupError
     from ._errors import TimeoutExceeded as TimeoutExceeded
     from ._errors import ValueRefused as ValueRefused
+    from ._executor import SandboxExecutor as SandboxExecutor
     from ._find import find as find
     from ._outcome import File as File
     from ._outcome import Outcome as Outcome
+    from ._parse import ParsedError as ParsedError
+    from ._parse import parse_error as parse_error
     from ._policy import Policy as Policy
     from ._run import arun as arun
     from ._run import arun_command as arun_command
@@ -23,17 +27,23 @@ if TYPE_CHECKING:
     from ._run import run as run
     from ._run import run_command as run_command
     from ._run import run_file as run_file
+    from ._sandbox import Sandbox as Sandbox
+    from ._sandboxed import Sandboxed as Sandboxed
     from ._values.kept import Kept as Kept
     from ._values.kept import keep as keep
 
 # Where each name comes from. Nothing is imported before it is used: `import belljar` costs next to nothing.
 _NAMES = {
+    "_decorator": "sandbox",
     "_errors": "BelljarError DependencyError GuestError JobCancelled LimitExceeded MemoryExceeded PolicyError Refused"
     " SetupError TimeoutExceeded ValueRefused",
+    "_executor": "SandboxExecutor",
     "_find": "find",
     "_outcome": "File Outcome",
+    "_parse": "ParsedError parse_error",
     "_policy": "Policy",
     "_run": "arun arun_command arun_file run run_command run_file",
+    "_sandbox": "Sandbox",
     "_values.kept": "Kept keep",
     "_version": "VERSION",
 }

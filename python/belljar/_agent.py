@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     Deliver = Callable[[frames.Frame], object]
 
-# Answers after which nothing more comes.
-LAST = frozenset((frames.OPENED, frames.VALUE, frames.OUTCOME, frames.ERROR, frames.CLOSED, frames.FIGURES))
-
 
 class Agent:
     """One process and the socket to it. Every method may be called from any thread and waits for nothing."""
@@ -119,7 +116,7 @@ class Agent:
             self._writer.close()
 
     def _deliver(self, number: int, frame: frames.Frame) -> None:
-        deliver = self._waiting.pop(number, None) if frame.kind in LAST else self._waiting.get(number)
+        deliver = self._waiting.pop(number, None) if frame.is_last() else self._waiting.get(number)
         if deliver is None:
             return
         try:

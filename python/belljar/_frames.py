@@ -55,6 +55,12 @@ class Frame:
         head: dict[str, Any] = json.loads(self.header)
         return head
 
+    def is_last(self) -> bool:
+        """Whether no other frame answers the same request."""
+        if self.kind == VALUE:
+            return bool(self.head()["last"])
+        return self.kind not in (OUTPUT, ITEM)
+
     def parts(self, lengths: Sequence[int]) -> list[memoryview]:
         """The parts of the body, which begin at multiples of 64."""
         view, parts, at = memoryview(self.body), [], 0

@@ -6,7 +6,6 @@ import codecs
 import os
 import sys
 
-from . import _agent
 from . import _frames as frames
 from ._errors import ValueRefused
 from ._wait import Request
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol, TypeAlias
 
+    from ._agent import Agent
+    from ._guest import Guest
     from ._rooms import Room
 
     Content: TypeAlias = bytes | bytearray | memoryview | str | os.PathLike[str]
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     class Place(Protocol):
         """Where jobs run: a policy, or a sandbox that is open."""
 
-        def place(self) -> tuple[_agent.Agent, Room]: ...
+        def place(self) -> tuple[Agent, Room]: ...
+        def guest(self) -> Guest: ...
 
 
 # What a run may leave, all files together, when it is not told otherwise.

@@ -43,6 +43,12 @@ class PolicyKeywords(TypedDict, total=False):
     dependencies: Sequence[str] | None
 
 
+class DecoratorKeywords(PolicyKeywords, total=False):
+    """What `sandbox` takes."""
+
+    on_output: OnOutput | None
+
+
 class JobKeywords(TypedDict, total=False):
     """What a single run takes besides the policy."""
 
@@ -52,6 +58,17 @@ class JobKeywords(TypedDict, total=False):
     stdin: Content
     on_output: OnOutput | None
     collect: int
+
+
+class SandboxRunKeywords(JobKeywords, total=False):
+    """What a run in an open sandbox takes: limits may be tighter than the sandbox's."""
+
+    env: Mapping[str, str] | Sequence[str] | None
+    timeout: float | str | timedelta | None
+    memory: int | str | None
+    cpu_seconds: float | None
+    pids: int | None
+    output: int | str | None
 
 
 class RunKeywords(PolicyKeywords, JobKeywords, total=False):

@@ -143,7 +143,8 @@ class Outcome:
         #: The value of the last expression, or of the call.
         self.value: Any = None
         #: Why a value that was there could not be sent.
-        self.refused: str | None = None
+        refused = fields.get("refused")
+        self.refused: str | None = refused["message"] if refused else None
         self.stdout_bytes, self.stderr_bytes = streams
         self.dropped: Mapping[str, int] = fields["dropped"]
         #: Files that the run left in a fresh working directory, by path.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from . import _agent
 from . import _frames as frames
+from ._errors import SetupError, ValueRefused
 from ._job import COLLECT, Teller, job
 from ._outcome import read
+from ._place import PolicyPlace
 from ._policy import Policy
 
 TYPE_CHECKING = False
@@ -20,26 +21,10 @@ if TYPE_CHECKING:
     from ._job import Place
     from ._keywords import RunKeywords
     from ._outcome import Outcome
-    from ._rooms import Room
-    from ._wait import Request
+    from ._wait import Answer, Request
 
 #: What a run takes besides the policy.
 OPTIONS = ("args", "files", "inputs", "stdin", "on_output", "collect")
-# A job has these for itself; the others make a sandbox of their own.
-PER_JOB = ("timeout", "memory", "cpu_seconds", "pids", "output")
-
-
-class PolicyPlace:
-    """A policy as a place for jobs: the agent keeps its sandbox open for the next one."""
-
-    __slots__ = ("policy",)
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-
-    def place(self) -> tuple[_agent.Agent, Room]:
-        agent = _agent.current()
-        return agent, agent.rooms.shared(*self.policy.head())
 
 
 def place_for(given: Mapping[str, Any]) -> tuple[Place, dict[str, str]]:
@@ -61,9 +46,12 @@ class Runner:
         if not isinstance(source, str):
             raise TypeError(f"run() takes Python source as a str, not {type(source).__name__}; run_file() takes a path")
         inputs = more.pop("inputs", None)
+        parts: list[frames.Buffer] = [source.encode()]
         if inputs:
-            raise TypeError("inputs= needs the next version of the agent")
-        return self._job("code", [source.encode()], more)
+            from ._callee import encoded_inputs
+
+            parts += encoded_inputs(self._place, inputs)
+        return self._job("evaluate", parts, more)
 
     def file(self, path: str | os.PathLike[str], more: dict[str, Any]) -> Request:
         with open(path, "rb") as file:
@@ -83,9 +71,26 @@ class Runner:
         return job(self._place, kind, parts, **more)
 
 
-def finish(frame: frames.Frame) -> Outcome:
-    """The outcome in the last frame of a run."""
-    return read(frame.parts(frame.head()["parts"]))
+def finish(answer: Answer, annotation: Any = None) -> Outcome:
+    """The outcome of a run, with its value. One that cannot be read is told of in the outcome, not raised."""
+    value, frame = answer
+    if frame is None:
+        raise SetupError("the agent gave a value where an outcome was asked for")
+    outcome = read(frame.parts(frame.head()["parts"]))
+    if value is not None:
+        try:
+            outcome.value = decoded(value, annotation)
+        except ValueRefused as error:
+            outcome.refused = str(error)
+    return outcome
+
+
+def decoded(frame: frames.Frame, annotation: Any = None) -> Any:
+    """The value in a frame."""
+    from ._values import decode
+
+    head, *buffers = frame.parts(frame.head()["parts"])
+    return decode(head, buffers, annotation)
 
 
 def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:

@@ -28,7 +28,8 @@ def error(outcome: Outcome) -> errors.GuestError | None:
         )
     elif outcome.status == "out_of_memory":
         found = errors.MemoryExceeded("the guest outgrew its memory and was killed", ENDS["memory"][1])
-    elif outcome.status == "raised" and told is not None:
+    elif told is not None and (outcome.status == "raised" or told["type"] == "KeyboardInterrupt"):
+        # The latter ends Python by a signal to itself.
         found = errors.raised(told)
     elif outcome.status == "raised":
         found = errors.GuestError("the guest raised an exception")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ._rooms import Room
 
     OnOutput = Callable[[frames.Frame], Any]
+    # The value if there is one, and the outcome unless the value was all that was asked for.
+    Answer = tuple[frames.Frame | None, frames.Frame | None]
 
     class Channel(Protocol):
         """Where frames arrive for a task."""
@@ -51,7 +53,16 @@ class Request:
 
     def send(self, deliver: Deliver) -> None:
         """Sends it; its frames are given to `deliver` on another thread."""
-        self.agent.request(self.kind, self.number, self.header, self.parts, deliver)
+
+        def later(frame: frames.Frame) -> None:
+            # A room that cannot be opened may be unknown to the job before its own answer is here, which tells why.
+            if frame.kind == frames.ERROR and self.room.answer is None:
+                self.room.then(lambda _: deliver(frame))
+            else:
+                deliver(frame)
+
+        chosen = later if self.room.answer is None else deliver
+        self.agent.request(self.kind, self.number, self.header, self.parts, chosen)
 
     def checked(self, frame: frames.Frame) -> frames.Frame:
         """A frame that is no error."""
@@ -63,31 +74,50 @@ class Request:
         # A room that could not be opened is unknown to a job that comes after that.
         raise (self.room.error() if head["code"] == "unknown" else None) or fault(head)
 
-    def wait(self, on_output: OnOutput | None = None) -> frames.Frame:
+    def wait(self, on_output: OnOutput | None = None) -> Answer:
         """The answer. Output is told of as it comes."""
         inbox: SimpleQueue[frames.Frame] = SimpleQueue()
         with self:
             self.send(inbox.put)
-            while True:
-                frame = self.checked(inbox.get())
-                if frame.kind != frames.OUTPUT:
-                    return frame
+            return self.collect(inbox, on_output)
+
+    def collect(self, inbox: SimpleQueue[frames.Frame], on_output: OnOutput | None) -> Answer:
+        """The answer of a request whose frames go to `inbox`."""
+        value: frames.Frame | None = None
+        while True:
+            frame = self.checked(inbox.get())
+            if frame.kind == frames.OUTPUT:
                 if on_output is not None:
                     on_output(frame)
+            elif frame.kind == frames.VALUE:
+                value = frame
+                if frame.is_last():
+                    return value, None
+            else:
+                return value, frame
 
-    async def await_(self, on_output: OnOutput | None = None) -> frames.Frame:
+    async def await_(self, on_output: OnOutput | None = None) -> Answer:
         """The same for a task; its cancellation cancels the job."""
         inbox = channel()
         with self:
             self.send(inbox.put)
-            while True:
-                frame = self.checked(await inbox.get())
-                if frame.kind != frames.OUTPUT:
-                    return frame
-                if on_output is not None:
-                    told = on_output(frame)
-                    if hasattr(told, "__await__"):
-                        await told
+            return await self.acollect(inbox, on_output)
+
+    async def acollect(self, inbox: Channel, on_output: OnOutput | None) -> Answer:
+        """The same for a task that has sent the request."""
+        value: frames.Frame | None = None
+        while True:
+            frame = self.checked(await inbox.get())
+            if frame.kind == frames.OUTPUT:
+                told: Any = on_output(frame) if on_output is not None else None
+                if hasattr(told, "__await__"):
+                    await told
+            elif frame.kind == frames.VALUE:
+                value = frame
+                if frame.is_last():
+                    return value, None
+            else:
+                return value, frame
 
 
 class AsyncioChannel:

@@ -73,9 +73,9 @@ belljar.run('1')
 stop = False
 def work():
     while not stop: belljar.run('1')
-threads = [threading.Thread(target=work) for _ in range(3)]
+threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads: thread.start()
-for _ in range(5):
+for _ in range(3):
     pid = os.fork()
     if not pid:
         os._exit(0 if belljar.run('print(2)').stdout == '2\\n' else 1)

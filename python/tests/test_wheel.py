@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -18,6 +19,13 @@ PROGRAM = "import belljar; print(belljar.find()); print(belljar.run('print(21 * 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As `pip install .` builds it, from the debug build that is there anyway."""
+    made = os.environ.get("BELLJAR_WHEEL")
+    if made:
+        return Path(made)
+    # The build moves the binary about, which other tests use at the same time.
+    assert "PYTEST_XDIST_WORKER" not in os.environ, (
+        "build the wheel first and name it in BELLJAR_WHEEL, as `make package-test` does"
+    )
     folder = tmp_path_factory.mktemp("wheel")
     environment = {**os.environ, "MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": str(TARGET.resolve())}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -97,6 +105,10 @@ def test_a_user_install(wheel: Path, tmp_path: Path) -> None:
         [base, "-c", scheme], env=environment, capture_output=True, text=True, check=True
     ).stdout.strip()
     pip("--target", site, str(wheel))
+    import cloudpickle
+
+    # Its dependency, as pip would bring it.
+    shutil.copytree(Path(cloudpickle.__file__).parent, Path(site) / "cloudpickle")
     (tmp_path / "bin").mkdir()
     (Path(site) / "bin" / "belljar").rename(tmp_path / "bin" / "belljar")
     assert found(base, environment) == str(tmp_path / "bin" / "belljar")

@@ -1,0 +1,141 @@
+"""A function that runs in jars: what is sent for a call, and what is made of the answer."""
+
+from __future__ import annotations
+
+from ._errors import BelljarError, GuestError, JobCancelled, SetupError, ValueRefused
+from ._job import Teller, job, to_own_streams
+from ._outcome import read
+from ._run import decoded, finish
+from ._values import Parts, Pickled, classes, encode, encode_call, pickled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import FunctionType
+    from typing import Any
+
+    from . import _frames as frames
+    from ._guest import Guest
+    from ._job import Place, Tell
+    from ._outcome import Outcome
+    from ._wait import Answer, Request
+
+# Annotations that name no class to be built again.
+PLAIN_TYPES = (None, int, str, float, bool, bytes, dict, list, tuple, set, object)
+
+
+def encoded_inputs(place: Place, inputs: Mapping[str, Any]) -> list[frames.Buffer]:
+    """The parts that become globals of `__main__`."""
+    if not all(isinstance(name, str) and name.isidentifier() for name in inputs):
+        raise TypeError("inputs= takes a dict of names, which become globals, and values")
+    there = place.guest()
+    try:
+        head, buffers = encode(dict(inputs), pickler=lambda obj: dumps_for(obj, there))
+    except ValueRefused as error:
+        from ._capture import named
+
+        raise named("inputs", dict(inputs), there, error) from error
+    return [head, *buffers]
+
+
+def dumps_for(obj: Any, there: Guest) -> Any:
+    from ._capture import dumps
+
+    return dumps(obj, there)
+
+
+class Callee:
+    """A function, the place where it runs, and who is told of what it prints."""
+
+    def __init__(self, function: Callable[..., Any], room: Place, tell: Tell | None = None) -> None:
+        self.function = function
+        self.room = room
+        self.tell = tell or to_own_streams
+        self._cached: tuple[Guest, list[Any], Pickled] | None = None
+        self._classes: Any = self
+
+    def parts(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Parts:
+        """Function and arguments, as they are now."""
+        there = self.room.guest()
+        function = self._pickled(there)
+        try:
+            return encode_call(function, args, kwargs, pickler=lambda obj: dumps_for(obj, there))
+        except ValueRefused as error:
+            from ._capture import named
+
+            what: Any = dict(enumerate(args)) | dict(kwargs) if kwargs else args
+            raise named("arguments" if kwargs else "args", what, there, error) from error
+
+    def _pickled(self, there: Guest) -> Pickled:
+        from ._watch import fingerprint, same
+
+        function: FunctionType = self.function  # type: ignore[assignment]
+        now = fingerprint(function, there) if hasattr(function, "__code__") else None
+        cached = self._cached
+        if cached is not None and now is not None and cached[0] is there and same(cached[1], now):
+            return cached[2]
+        try:
+            made = pickled(function, pickler=lambda obj: dumps_for(obj, there))
+        except ValueRefused as error:
+            from ._capture import named
+
+            raise named(f"{function.__qualname__}()", function, there, error) from error
+        if now is not None:
+            self._cached = there, now, made
+        return made
+
+    def request(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], **more: Any) -> Request:
+        """The request for one call."""
+        # First of all, so that the agent starts while the call is put together.
+        self.room.place()
+        head, buffers = self.parts(args, kwargs)
+        name = getattr(self.function, "__qualname__", None)
+        return job(self.room, "invoke", [head, *buffers], name=name, stream=True, more=more)
+
+    def teller(self) -> Teller:
+        return Teller(self.tell)
+
+    def result(self, answer: Answer) -> Any:
+        """The value, or the guest's failure, raised."""
+        value, frame = answer
+        if value is not None:
+            return decoded(value, self.classes())
+        if frame is None:
+            raise SetupError("the agent gave no answer")
+        raise failure(read(frame.parts(frame.head()["parts"])))
+
+    def outcome(self, answer: Answer) -> Outcome:
+        """All that is known of a call."""
+        return finish(answer, self.classes())
+
+    def classes(self) -> Any:
+        """The classes that the function's return annotation names, resolved at the first call."""
+        if self._classes is self:
+            self._classes = classes(annotation(self.function))
+        return self._classes
+
+
+def failure(outcome: Outcome) -> BelljarError:
+    """What a call raises that has no value."""
+    error = outcome.exception
+    if error is not None:
+        return error
+    if outcome.status == "cancelled":
+        return JobCancelled("the job was cancelled")
+    ended = GuestError("the guest exited before the function had returned", "let the function return; do not exit")
+    ended.exit_code, ended.outcome = outcome.exit_code, outcome
+    return ended
+
+
+def annotation(function: Any) -> Any:
+    """The return annotation of a function, if it names a class that could be built."""
+    found = getattr(function, "__annotations__", {}).get("return")
+    if isinstance(found, str):
+        import typing
+
+        try:
+            found = typing.get_type_hints(function, include_extras=True).get("return")
+        except Exception:
+            # A name that is there for type checkers alone; the value stays plain data.
+            return None
+    return None if found in PLAIN_TYPES else found

@@ -1,0 +1,190 @@
+"""`@sandbox`: the function runs in a jar of its own at each call, and is a function as it was."""
+
+from __future__ import annotations
+
+import sys
+from functools import update_wrapper
+from typing import overload
+
+from ._callee import Callee
+from ._guest import PLAIN
+from ._map import acalls, ahead_of, calls
+from ._place import PolicyPlace
+from ._policy import Policy
+from ._stream import aitems, items
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+    from typing import Any, ParamSpec, TypeVar
+
+    from typing_extensions import Unpack
+
+    from ._job import Tell
+    from ._keywords import DecoratorKeywords
+    from ._outcome import Outcome
+    from ._sandboxed import Sandboxed
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
+CALLEE = "__belljar_callee__"
+
+
+@overload
+def sandbox(function: Callable[P, R], /) -> Sandboxed[P, R]: ...
+@overload
+def sandbox(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...
+@overload
+def sandbox(function: classmethod[Any, P, R], /) -> classmethod[Any, P, R]: ...
+@overload
+def sandbox(**options: Unpack[DecoratorKeywords]) -> Callable[[Callable[P, R]], Sandboxed[P, R]]: ...
+def sandbox(function: Any = None, /, **options: Any) -> Any:
+    """Runs the function in a jar of its own at each call: `@sandbox`, or `@sandbox(memory="512M", timeout=5)`.
+
+    Every key of a policy is a keyword; `on_output` is called with the stream's name and text instead of printing.
+    """
+    if function is not None and (options or not callable(getattr(function, "__func__", function))):
+        raise TypeError(f"sandbox({function!r}): use it as @sandbox or as @sandbox(memory=…, timeout=…)")
+    tell = checked_tell(options.pop("on_output", None))
+    policy = Policy(options, ("on_output",))
+    if function is None:
+        return lambda function: decorated(function, policy, tell)
+    return decorated(function, policy, tell)
+
+
+def checked_tell(tell: Any) -> Any:
+    if tell is not None and not callable(tell):
+        raise TypeError(f"on_output={tell!r}: is no function of stream and text")
+    return tell
+
+
+def decorated(function: Any, policy: Policy, tell: Tell | None) -> Any:
+    """The function that users call."""
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(decorated(function.__func__, policy, tell))
+    if isinstance(function, type):
+        raise TypeError(f"sandbox(class {function.__name__}): decorate its methods, or call it in a function")
+    if not callable(function):
+        raise TypeError(f"sandbox({function!r}): it is no function")
+    plain = vars_of(function).get(PLAIN, function)
+    callee = FunctionCallee(plain, policy, tell)
+    wrapper = wrap(callee, getattr(getattr(plain, "__code__", None), "co_flags", 0))
+    update_wrapper(wrapper, plain, updated=())
+    wrapper.__dict__.update({name: value for name, value in vars_of(plain).items() if name not in wrapper.__dict__})
+    callee.wrapper = wrapper
+    methods = callee.methods(is_async=wrapper.__code__.co_flags & (COROUTINE | ASYNC_GENERATOR) != 0)
+    wrapper.__dict__.update({PLAIN: plain, CALLEE: callee, "policy": policy, **methods})
+    return wrapper
+
+
+def vars_of(function: Any) -> dict[str, Any]:
+    """The attributes that a function was given; a built-in one has none."""
+    return getattr(function, "__dict__", {})
+
+
+# A guest has a function of that name too, which does nothing.
+sandbox.__module__ = "belljar"
+
+
+def wrap(callee: FunctionCallee, flags: int) -> Any:
+    """A function of the same nature, so that frameworks see what it is."""
+    wrapper: Any
+    if flags & ASYNC_GENERATOR:
+
+        async def wrapper(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            async for item in aitems(callee, args, kwargs):
+                yield item
+
+    elif flags & COROUTINE:
+
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            request = callee.request(args, kwargs, early=True)
+            return callee.result(await request.await_(callee.teller()))
+
+    elif flags & GENERATOR:
+
+        def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
+            return (yield from items(callee, args, kwargs))
+
+    else:
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            request = callee.request(args, kwargs, early=True)
+            return callee.result(request.wait(callee.teller()))
+
+    return wrapper
+
+
+class FunctionCallee(Callee):
+    """What a decorated function has as attributes."""
+
+    def __init__(self, function: Callable[..., Any], policy: Policy, tell: Tell | None) -> None:
+        super().__init__(function, PolicyPlace(policy), tell)
+        self.policy = policy
+        self.told = tell
+        self.wrapper: Any = None
+
+    def methods(self, is_async: bool) -> dict[str, Any]:
+        if is_async:
+            return {"outcome": self.aoutcome_of, "map": self.amap, "starmap": self.astarmap, "options": self.options}
+        return {"outcome": self.outcome_of, "map": self.map, "starmap": self.starmap, "options": self.options}
+
+    def outcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
+        """Calls, and gives all that is known of it; raises nothing for what the guest does."""
+        return self.outcome(self.request(args, kwargs).wait(self.teller()))
+
+    async def aoutcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
+        """Calls, and gives all that is known of it; raises nothing for what the guest does."""
+        return self.outcome(await self.request(args, kwargs).await_(self.teller()))
+
+    def map(self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False) -> Iterator[Any]:
+        """As the built-in `map`: lazy and in order, but `ahead` calls at once. With `outcomes` nothing raises."""
+        return self.starmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes)
+
+    def starmap(
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False
+    ) -> Iterator[Any]:
+        """As `itertools.starmap`, with `ahead` calls at once."""
+        return calls(self, rows, ahead_of(ahead), outcomes)
+
+    def amap(self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False) -> AsyncIterator[Any]:
+        """As the built-in `map`, for `async for`."""
+        return self.astarmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes)
+
+    def astarmap(
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False
+    ) -> AsyncIterator[Any]:
+        """As `itertools.starmap`, for `async for`."""
+        return acalls(self, rows, ahead_of(ahead), outcomes)
+
+    def options(self, **options: Any) -> Any:
+        """A copy with some keywords changed; None takes one away."""
+        tell = checked_tell(options.pop("on_output", self.told))
+        return decorated(self.function, self.policy.merged(options, ("on_output",)), tell)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if found(self.wrapper):
+            return callee_of, (self.wrapper,)
+        return callee_again, (self.function, self.policy, self.told)
+
+
+def found(wrapper: Any) -> bool:
+    """Whether another process finds the function by its name. Not in `__main__`, which is another program there."""
+    if wrapper.__module__ in ("__main__", "__mp_main__"):
+        return False
+    place: Any = sys.modules.get(wrapper.__module__)
+    for name in wrapper.__qualname__.split("."):
+        place = getattr(place, name, None)
+    return place is wrapper
+
+
+def callee_of(wrapper: Any) -> Any:
+    """From a pickle: by the function's name."""
+    return wrapper.__dict__[CALLEE]
+
+
+def callee_again(function: Any, policy: Policy, tell: Any) -> Any:
+    """From a pickle: no state but the policy travels."""
+    return decorated(function, policy, tell).__dict__[CALLEE]

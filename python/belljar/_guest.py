@@ -1,0 +1,153 @@
+"""What a guest's interpreter is and has: which modules it can import by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+from ._errors import PolicyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+    from ._policy import Policy
+
+# Where the plain function is found on a decorated one.
+PLAIN = "__belljar_plain__"
+HOST_VERSION = (sys.version_info[0], sys.version_info[1])
+# Their own side of it is in every jar.
+ALWAYS = frozenset(("belljar", "cloudpickle", "builtins"))
+
+
+class Guest:
+    """One guest environment, by its folders of packages. Built once for a policy and an interpreter."""
+
+    def __init__(self, version: tuple[int, int], folders: Iterable[str], mounted: Iterable[str] = ()) -> None:
+        self.version = version
+        self.folders = [os.path.realpath(folder) for folder in folders]
+        self._names: set[str] = set()
+        for folder in self.folders:
+            try:
+                self._names.update(name.partition(".")[0] for name in os.listdir(folder))
+            except OSError:
+                continue
+        self._mounted = frozenset(mounted)
+        self._known: dict[str, bool] = {}
+
+    @property
+    def same_version(self) -> bool:
+        """Whether code objects mean the same on both sides."""
+        return self.version == HOST_VERSION
+
+    def has(self, name: str | None) -> bool:
+        """Whether the guest can import this module, and it would be the caller's."""
+        if name is None:
+            return False
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._look(name)
+        return known
+
+    def _look(self, name: str) -> bool:
+        top = name.partition(".")[0]
+        if top in ("__main__", "__mp_main__"):
+            return False
+        if top in ALWAYS or top in self._mounted or top in sys.stdlib_module_names:
+            return True
+        file = getattr(sys.modules.get(name) or sys.modules.get(top), "__file__", None)
+        if file is None:
+            return top in self._names or top in sys.builtin_module_names
+        path = os.path.realpath(file)
+        if any(path.startswith(folder + os.sep) for folder in self.folders):
+            return True
+        # Somebody's own module may have the name of a package; an installed one is that package.
+        installed = f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
+        return installed and top in self._names
+
+
+def guest(policy: Policy, interpreter: str | None) -> Guest:
+    """The environment of a policy; `interpreter` is what the agent found, None for the caller's own."""
+    mounted = [os.path.basename(path).partition(".")[0] for path in policy.module_paths()]
+    venv = policy.values.get("venv")
+    if venv is not None:
+        version, folders = of_venv(venv)
+        return Guest(version, folders, mounted)
+    if interpreter is None:
+        base = getattr(sys, "base_prefix", sys.prefix)
+        return Guest(HOST_VERSION, of_prefix(base, HOST_VERSION), mounted)
+    version = version_of(interpreter)
+    return Guest(version, of_prefix(os.path.dirname(os.path.dirname(interpreter)), version), mounted)
+
+
+def of_prefix(prefix: str, version: tuple[int, int]) -> list[str]:
+    """Where an interpreter looks for packages."""
+    name = f"python{version[0]}.{version[1]}"
+    folders = [os.path.join(prefix, "lib", name, "site-packages")]
+    if prefix == "/usr":
+        folders += ["/usr/lib/python3/dist-packages", f"/usr/local/lib/{name}/dist-packages"]
+    return folders
+
+
+def of_venv(venv: str) -> tuple[tuple[int, int], list[str]]:
+    """Version and folders of a virtualenv."""
+    library = os.path.join(venv, "lib")
+    try:
+        names = [name for name in os.listdir(library) if re.fullmatch(r"python3\.[0-9]+", name)]
+        with open(os.path.join(venv, "pyvenv.cfg")) as file:
+            config = file.read()
+    except OSError:
+        names, config = [], ""
+    if len(names) != 1:
+        raise PolicyError(f"venv={venv!r} is no virtualenv", "make one with `python -m venv`")
+    version = version_of(names[0])
+    folders = [os.path.join(library, names[0], "site-packages")]
+    if re.search(r"^include-system-site-packages *= *true", config, re.M | re.I):
+        home = re.search(r"^home *= *(.+)$", config, re.M)
+        folders += of_prefix(os.path.dirname(home[1].strip()), version) if home else []
+    return version, folders
+
+
+def version_of(path: str) -> tuple[int, int]:
+    """The version that the name of an interpreter or its library folder tells."""
+    found = re.search(r"python(3)\.([0-9]+)[a-z]*$", path)
+    return (int(found[1]), int(found[2])) if found else HOST_VERSION
+
+
+def compiled(module: str) -> bool:
+    """Whether a package has parts that are no Python, and so cannot be sent by value."""
+    top = module.partition(".")[0]
+    for name, part in list(sys.modules.items()):
+        if name == top or name.startswith(top + "."):
+            file = getattr(part, "__file__", None)
+            if file is not None and not file.endswith((".py", ".pyc")):
+                return True
+    return False
+
+
+def path_of(module: ModuleType | str) -> str:
+    """Folder or file of a module that `modules=` names."""
+    if isinstance(module, str) and (os.sep in module or module.endswith(".py")):
+        path = os.path.abspath(module)
+        if not os.path.exists(path):
+            raise PolicyError(f"modules: {path} is not there")
+        return path
+    from importlib.util import find_spec
+
+    name = module if isinstance(module, str) else module.__name__
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        raise PolicyError(f"modules: there is no module {name!r} here", "name an importable package, or give its path")
+    if "." in name:
+        top = name.partition(".")[0]
+        raise PolicyError(f"modules: {name!r} is part of a package", f"name the whole of it: modules=[{top!r}]")
+    if spec.submodule_search_locations:
+        return os.path.abspath(next(iter(spec.submodule_search_locations)))
+    if spec.origin is None or not os.path.exists(spec.origin):
+        raise PolicyError(f"modules: {name!r} is no file", "only packages and modules of files can be shown")
+    return os.path.abspath(spec.origin)

@@ -1,0 +1,78 @@
+"""Many calls at once, in order: lazy, bounded, and cancelled when nobody wants the rest."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from queue import SimpleQueue
+
+from . import _frames as frames
+from ._wait import channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+    from typing import Any
+
+    from ._callee import Callee
+    from ._wait import Channel, Request
+
+
+def ahead_of(given: int | None) -> int:
+    """How many calls are under way at once."""
+    if given is None:
+        return 2 * (os.cpu_count() or 1)
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise TypeError(f"ahead={given!r}: is how many calls may be under way at once, such as 8")
+    return given
+
+
+def calls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool) -> Iterator[Any]:
+    """The results of calls with these arguments, in order. The first that fails raises when its turn comes."""
+    window: deque[tuple[Request, SimpleQueue[frames.Frame]]] = deque()
+    source = iter(rows)
+    finish = callee.outcome if outcomes else callee.result
+    try:
+        while True:
+            for row in source:
+                request = callee.request(tuple(row), {}, early=not outcomes)
+                inbox: SimpleQueue[frames.Frame] = SimpleQueue()
+                # In the window before it is sent: whatever happens from now on, it is cancelled.
+                window.append((request, inbox))
+                request.send(inbox.put)
+                if len(window) >= ahead:
+                    break
+            if not window:
+                return
+            request, inbox = window[0]
+            answer = request.collect(inbox, callee.teller())
+            window.popleft()
+            yield finish(answer)
+    finally:
+        for request, _ in window:
+            request.__exit__()
+
+
+async def acalls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool) -> AsyncIterator[Any]:
+    """The same for a task."""
+    window: deque[tuple[Request, Channel]] = deque()
+    source = iter(rows)
+    finish = callee.outcome if outcomes else callee.result
+    try:
+        while True:
+            for row in source:
+                request = callee.request(tuple(row), {}, early=not outcomes)
+                inbox = channel()
+                window.append((request, inbox))
+                request.send(inbox.put)
+                if len(window) >= ahead:
+                    break
+            if not window:
+                return
+            request, inbox = window[0]
+            answer = await request.acollect(inbox, callee.teller())
+            window.popleft()
+            yield finish(answer)
+    finally:
+        for request, _ in window:
+            request.__exit__()

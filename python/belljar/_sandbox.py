@@ -1,0 +1,177 @@
+"""`Sandbox`: one policy with workers of its own, for as long as the caller wants them."""
+
+from __future__ import annotations
+
+import os
+
+from . import _agent
+from . import _frames as frames
+from ._callee import Callee
+from ._errors import BelljarError
+from ._job import Teller
+from ._place import PolicyPlace, guest_of
+from ._policy import Policy
+from ._run import Runner, finish
+from ._wait import channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, ParamSpec, TypeVar
+
+    from typing_extensions import Self, Unpack
+
+    from ._guest import Guest
+    from ._keywords import PolicyKeywords, SandboxRunKeywords
+    from ._outcome import Outcome
+    from ._rooms import Room
+    from ._wait import Request
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+# What one job may have tighter than its sandbox.
+LIMITS = ("timeout", "memory", "cpu_seconds", "pids", "output")
+
+
+class Sandbox:
+    """A policy and its pool. `with Sandbox(...) as box:` or `async with`; it may be used from any thread or task."""
+
+    def __init__(self, **options: Unpack[PolicyKeywords]) -> None:
+        self.policy = Policy(options)
+        self._place = PolicyPlace(self.policy)
+        self._open: tuple[_agent.Agent, Room] | None = None
+        self._closed = False
+
+    def place(self) -> tuple[_agent.Agent, Room]:
+        """Where its jobs run: opened at first use, and again in a forked child."""
+        if self._closed:
+            raise BelljarError("the sandbox is closed", "make another, or do it inside the with block")
+        agent = _agent.current()
+        if self._open is None or self._open[0] is not agent or self._open[1].error() is not None:
+            self._open = agent, agent.rooms.open(self.policy.head()[1])
+        return self._open
+
+    def guest(self) -> Guest:
+        """What its guests have."""
+        return guest_of(self._place, self.place)
+
+    def close(self) -> None:
+        """Gives its workers back. Jobs that run go on."""
+        self._closed = True
+        if self._open is not None:
+            agent, room = self._open
+            agent.rooms.close(room)
+            self._open = None
+
+    def __enter__(self) -> Self:
+        _, room = self.place()
+        from queue import SimpleQueue
+
+        answers: SimpleQueue[frames.Frame] = SimpleQueue()
+        room.then(answers.put)
+        answers.get()
+        self._check(room)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        _, room = self.place()
+        answers = channel()
+        room.then(answers.put)
+        await answers.get()
+        self._check(room)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def _check(self, room: Room) -> None:
+        """A policy that cannot be had here is told of at once."""
+        error = room.error()
+        if error is not None:
+            self.close()
+            raise error
+
+    def call(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls a function in a jar, as a decorated one would be."""
+        callee = self._callee(function)
+        result: R = callee.result(callee.request(args, kwargs, early=True).wait(callee.teller()))
+        return result
+
+    async def acall(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The same for a task; the function may be async or not."""
+        callee = self._callee(function)
+        return callee.result(await callee.request(args, kwargs, early=True).await_(callee.teller()))
+
+    def outcome(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Outcome:
+        """Calls a function and gives all that is known of it."""
+        callee = self._callee(function)
+        return callee.outcome(callee.request(args, kwargs).wait(callee.teller()))
+
+    def _callee(self, function: Callable[..., Any]) -> Callee:
+        from ._guest import PLAIN
+
+        return Callee(getattr(function, "__dict__", {}).get(PLAIN, function), self)
+
+    def run(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
+        """As `belljar.run`; limits may be tighter than the sandbox's."""
+        request, tell = self._started("code", code, dict(options))
+        return finish(request.wait(tell))
+
+    def run_file(self, path: str | os.PathLike[str], **options: Unpack[SandboxRunKeywords]) -> Outcome:
+        """As `belljar.run_file`."""
+        request, tell = self._started("file", path, dict(options))
+        return finish(request.wait(tell))
+
+    def run_command(self, command: Sequence[str | os.PathLike[str]], **options: Unpack[SandboxRunKeywords]) -> Outcome:
+        """As `belljar.run_command`."""
+        request, tell = self._started("command", command, dict(options))
+        return finish(request.wait(tell))
+
+    async def arun(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
+        """As `belljar.arun`."""
+        request, tell = self._started("code", code, dict(options))
+        return finish(await request.await_(tell))
+
+    async def arun_file(self, path: str | os.PathLike[str], **options: Unpack[SandboxRunKeywords]) -> Outcome:
+        """As `belljar.arun_file`."""
+        request, tell = self._started("file", path, dict(options))
+        return finish(await request.await_(tell))
+
+    async def arun_command(
+        self, command: Sequence[str | os.PathLike[str]], **options: Unpack[SandboxRunKeywords]
+    ) -> Outcome:
+        """As `belljar.arun_command`."""
+        request, tell = self._started("command", command, dict(options))
+        return finish(await request.await_(tell))
+
+    def _started(self, kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
+        from ._run import OPTIONS
+
+        tell = options.pop("on_output", None)
+        more = {key: options.pop(key) for key in OPTIONS if key in options}
+        given = Policy({key: options.pop(key) for key in (*LIMITS, "env") if key in options}, OPTIONS).values
+        if options:
+            wrong = next(iter(options))
+            raise TypeError(f"{wrong!r} is for the whole sandbox; a single run takes {', '.join((*OPTIONS, *LIMITS))}")
+        if "env" in given:
+            more["env"] = given.pop("env")
+        if given:
+            more["limits"] = given
+        if tell is not None:
+            more["stream"] = True
+        request: Request = getattr(Runner(self), kind)(what, more)
+        return request, Teller(tell) if tell is not None else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.policy.values,)
+
+    def __repr__(self) -> str:
+        return f"<Sandbox {self.policy!r}{', closed' if self._closed else ''}>"
+
+
+def _again(values: dict[str, Any]) -> Sandbox:
+    return Sandbox(**values)

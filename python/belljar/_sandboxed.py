@@ -1,0 +1,64 @@
+"""Types of decorated functions, for type checkers alone: when a program runs they are functions with attributes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+
+from typing_extensions import Unpack
+
+from ._keywords import DecoratorKeywords
+from ._outcome import Outcome
+from ._policy import Policy
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+T = TypeVar("T")
+S = TypeVar("S")
+Q = ParamSpec("Q")
+
+
+class Sandboxed(Protocol, Generic[P, R]):
+    """A function that runs in a jar of its own at each call, and binds as a method as functions do."""
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
+    policy: Policy
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    def __get__(self, instance: None, owner: type, /) -> Sandboxed[P, R]: ...
+    @overload
+    def __get__(self: Sandboxed[Concatenate[S, Q], T], instance: S, owner: type | None = None, /) -> Callable[Q, T]: ...
+
+    @overload
+    def outcome(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, Outcome]: ...
+    @overload
+    def outcome(self, *args: P.args, **kwargs: P.kwargs) -> Outcome: ...
+
+    @overload
+    def map(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, Coroutine[Any, Any, T]], *iterables: Iterable[Any], ahead: int | None = None
+    ) -> AsyncIterator[T]: ...
+    @overload
+    def map(self, *iterables: Iterable[Any], ahead: int | None = None) -> Iterator[R]: ...
+    @overload
+    def map(
+        self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: Literal[True]
+    ) -> Iterator[Outcome]: ...
+
+    @overload
+    def starmap(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, Coroutine[Any, Any, T]], rows: Iterable[Iterable[Any]], *, ahead: int | None = None
+    ) -> AsyncIterator[T]: ...
+    @overload
+    def starmap(self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None) -> Iterator[R]: ...
+    @overload
+    def starmap(
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: Literal[True]
+    ) -> Iterator[Outcome]: ...
+
+    def options(self, **options: Unpack[DecoratorKeywords]) -> Sandboxed[P, R]: ...

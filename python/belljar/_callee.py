@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pickle import dumps as plain_dumps
+
 from ._errors import BelljarError, GuestError, JobCancelled, SetupError, ValueRefused
 from ._job import Teller, job, to_own_streams
 from ._outcome import read
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from ._outcome import Outcome
     from ._wait import Answer, Request
 
+# Arguments that any pickler sends in the same way.
+SIMPLE = frozenset((int, float, str, bytes, bool, type(None)))
 # Annotations that name no class to be built again.
 PLAIN_TYPES = (None, int, str, float, bool, bytes, dict, list, tuple, set, object)
 
@@ -38,10 +42,34 @@ def encoded_inputs(place: Place, inputs: Mapping[str, Any]) -> list[frames.Buffe
     return [head, *buffers]
 
 
-def dumps_for(obj: Any, there: Guest) -> Any:
-    from ._capture import dumps
+class Late:
+    """cloudpickle takes milliseconds to import: the agent starts meanwhile. What comes of it is kept, as an import
+    statement takes a microsecond also when there is nothing to do."""
 
-    return dumps(obj, there)
+    dumps: Any = None
+    fingerprint: Any = None
+    same: Any = None
+
+    @classmethod
+    def load(cls) -> None:
+        from ._capture import dumps
+        from ._watch import fingerprint, same
+
+        cls.dumps, cls.fingerprint, cls.same = staticmethod(dumps), staticmethod(fingerprint), staticmethod(same)
+
+
+def dumps_for(obj: Any, there: Guest) -> Any:
+    if Late.dumps is None:
+        Late.load()
+    return Late.dumps(obj, there)
+
+
+def dumps_call(obj: Any, there: Guest) -> Any:
+    """Arguments; those that need nothing of cloudpickle go without."""
+    args, kwargs = obj
+    if SIMPLE.issuperset(map(type, args)) and SIMPLE.issuperset(map(type, kwargs.values())):
+        return plain_dumps(obj, 5), ()
+    return dumps_for(obj, there)
 
 
 class Callee:
@@ -59,7 +87,7 @@ class Callee:
         there = self.room.guest()
         function = self._pickled(there)
         try:
-            return encode_call(function, args, kwargs, pickler=lambda obj: dumps_for(obj, there))
+            return encode_call(function, args, kwargs, pickler=lambda obj: dumps_call(obj, there))
         except ValueRefused as error:
             from ._capture import named
 
@@ -67,12 +95,12 @@ class Callee:
             raise named("arguments" if kwargs else "args", what, there, error) from error
 
     def _pickled(self, there: Guest) -> Pickled:
-        from ._watch import fingerprint, same
-
+        if Late.dumps is None:
+            Late.load()
         function: FunctionType = self.function  # type: ignore[assignment]
-        now = fingerprint(function, there) if hasattr(function, "__code__") else None
+        now = Late.fingerprint(function, there) if hasattr(function, "__code__") else None
         cached = self._cached
-        if cached is not None and now is not None and cached[0] is there and same(cached[1], now):
+        if cached is not None and now is not None and cached[0] is there and Late.same(cached[1], now):
             return cached[2]
         try:
             made = pickled(function, pickler=lambda obj: dumps_for(obj, there))

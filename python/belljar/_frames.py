@@ -21,6 +21,8 @@ MORE = 32
 WELCOME, OPENED, OUTPUT, VALUE, OUTCOME, ERROR, CLOSED, FIGURES = range(64, 72)
 ITEM = 96
 
+# One for all: `json.dumps` makes another for each call.
+to_json = json.JSONEncoder(separators=(",", ":")).encode
 PREFIX = Struct("<BBBBIQQ")
 INLINE = 64 << 10
 MOST_HEADER = 1 << 20
@@ -75,7 +77,7 @@ class Frame:
 
 def encode(kind: int, number: int, header: dict[str, Any], parts: Sequence[Buffer] = ()) -> tuple[bytes, int]:
     """The bytes for the stream, and the descriptor that goes with the first of them, or -1."""
-    text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode()
+    text = to_json(header).encode()
     if len(text) > MOST_HEADER:
         raise TooLarge(f"the header of the request has {len(text)} bytes, and {MOST_HEADER} is the most")
     size = 0

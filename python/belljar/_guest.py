@@ -122,7 +122,7 @@ def compiled(module: str) -> bool:
     for name, part in list(sys.modules.items()):
         if name == top or name.startswith(top + "."):
             file = getattr(part, "__file__", None)
-            if file is not None and not file.endswith((".py", ".pyc")):
+            if file is not None and file.endswith(".so"):
                 return True
     return False
 

@@ -133,10 +133,11 @@ def pandas_frames() -> list[Any]:
         pd.DataFrame({"a": range(4)}, index=pd.date_range("2024", periods=4, freq="h", tz="UTC", name="t")),
         pd.DataFrame([[1, 2]], columns=[0, "b"]),
         pd.DataFrame(index=[1, 2, 3]),
+        pd.DataFrame({"l": [[1, 2], [3, 4]], "t": [(1, 2), (3, 4)]}),
     ]
 
 
-@pytest.mark.parametrize("place", range(10))
+@pytest.mark.parametrize("place", range(11))
 def test_pandas_frame(place: int, arrow: None) -> None:
     value = pandas_frames()[place]
     made = back([value])[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from belljar._errors import ValueRefused
+from belljar._values.containers import watched_steps
 from belljar._values.reader import Reader, malformed
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 MASKED = re.compile("U?Int(8|16|32|64)|Float(32|64)|boolean")
 FREQUENCY = re.compile(r"-?\d{0,9}[A-Za-z]{1,8}(-[A-Za-z]{1,8})?")
+LABELS = 1 << 11
 STORAGES = ("python", "pyarrow")
 VALUES = {"F": "frame", "S": "series", "T": "timestamp", "D": "timedelta", "N": "missing_time", "A": "missing"}
 ARRAYS = {
@@ -86,7 +89,35 @@ class Raiser:
                 raise malformed("a wrong frequency")
             return type(self.pandas.Index(array))(array, freq=freq, name=name)
         dtype = array.dtype if values[0] != "o" else object
-        return self.pandas.Index(array, dtype=dtype, name=name, copy=False)
+        made = self.pandas.Index(array, dtype=dtype, name=name, copy=False)
+        self.check_labels(made)
+        return made
+
+    def check_labels(self, made: Any) -> None:
+        """Refuses labels that were chosen to fall together in pandas' tables, now or when they are first used."""
+        if made.dtype == object:
+            seen: set[Any] = set()
+            try:
+                for step in watched_steps(self.reader, len(made)):
+                    seen.update(made[step])
+            except ValueRefused:
+                raise
+            except TypeError:
+                # What has no hash is never looked up.
+                pass
+            return
+        import numpy
+
+        plain = isinstance(made.dtype, numpy.dtype) and made.dtype.kind in "iu"
+        bits = made.to_numpy() if plain else getattr(made, "asi8", None)
+        if bits is None or bits.dtype.itemsize != 8 or len(made) < LABELS:
+            return
+        whole = numpy.ascontiguousarray(bits).view(numpy.uint64)
+        # Many in one place of a small table may be chance, or one label many times; many with one hash are neither.
+        if numpy.bincount(table_hash(numpy, whole) & 0xFFFF).max() > LABELS + 64 * (len(made) >> 16):
+            hashes = table_hash(numpy, numpy.unique(whole))
+            if numpy.unique(hashes, return_counts=True)[1].max() > LABELS:
+                raise malformed("labels that were chosen to be slow")
 
     def array(self, kind: str, *parts: Any) -> Any:
         return getattr(self, ARRAYS[kind])(*parts)
@@ -104,7 +135,9 @@ class Raiser:
         if type(values) is not list:
             raise malformed("a column that is none")
         made = numpy.empty(len(values), object)
-        made[:] = values
+        # One by one: lists of one length would be taken for a table.
+        for place, value in enumerate(values):
+            made[place] = value
         return made
 
     def zoned(self, values: Any, described: Any) -> Any:
@@ -185,6 +218,11 @@ class Raiser:
 
     def missing(self) -> Any:
         return self.pandas.NA
+
+
+def table_hash(numpy: Any, bits: Any) -> Any:
+    """How pandas' own tables place 64-bit numbers."""
+    return ((bits >> numpy.uint64(33)) ^ bits ^ (bits << numpy.uint64(11))).astype(numpy.uint32)
 
 
 READERS = {ord("W"): values}

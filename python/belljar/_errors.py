@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._hints import in_python
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -136,7 +138,7 @@ def raised(exception: dict[str, Any]) -> GuestError:
     name, message = str(exception["type"]), str(exception["message"])
     # Classes of the guest's own say what they are nearest to; the list above decides whether that counts.
     nearest = exception.get("nearest") or name
-    error = mixed(str(nearest))(message, exception.get("hint"))
+    error = mixed(str(nearest))(message, in_python(exception.get("hint")))
     error.type_name = name
     error.traceback = exception.get("traceback")
     error.line, error.column = exception.get("line"), exception.get("column")
@@ -161,4 +163,4 @@ CODES: dict[str, type[BelljarError]] = {
 
 def fault(head: dict[str, Any]) -> BelljarError:
     """The error for an `error` frame of the agent."""
-    return CODES.get(str(head.get("code")), SetupError)(str(head.get("message")), head.get("hint"))
+    return CODES.get(str(head.get("code")), SetupError)(str(head.get("message")), in_python(head.get("hint")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._hints import in_python
 from ._verdict import ENDS, signal_name
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ def describe(outcome: Outcome, limit: int) -> str:
     told = outcome._exception
     if told is not None:
         lines += where(told)
-        hint = told.get("hint") or denied(f"{told['type']}: {told['message']}")
+        hint = in_python(told.get("hint")) or denied(f"{told['type']}: {told['message']}")
         if hint:
             lines.append(f"Hint: {hint}")
     elif not outcome.ok:

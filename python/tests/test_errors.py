@@ -83,3 +83,16 @@ def test_for_model_says_what_to_do() -> None:
     text = belljar.run("while True: pass", timeout=0.2).for_model()
     assert "deadline" in text
     assert "exited with code 3" in belljar.run_command(["sh", "-c", "exit 3"]).for_model()
+
+
+def test_hints_name_keywords_and_no_flags() -> None:
+    for source, wanted in (
+        ("import urllib.request as r; r.urlopen('http://example.com')", 'network="loopback"'),
+        ("open('/home/me/data.csv')", 'mount=["/home/me/data.csv"]'),
+        ("import requests", 'venv="DIR"'),
+        ("open('/usr/x', 'w')", 'mount=["SRC:DST:rw"]'),
+    ):
+        outcome = belljar.run(source)
+        hint = outcome.exception.hint if outcome.exception else None
+        assert hint and wanted in hint and "--" not in hint, hint
+        assert hint in outcome.for_model()

@@ -66,15 +66,19 @@ class GuestError(BelljarError):
     signal: int | None = None
     #: All that is known of the run, where the whole of it was waited for.
     outcome: Outcome | None = None
+    #: The built-in exception that it also is.
+    _nearest: str | None = None
 
     def __str__(self) -> str:
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = type(self)
-        if getattr(plain, "_mixed", False):
-            return rebuild, (GuestError, self.type_name, self.message, dict(self.__dict__))
-        return rebuild, (plain, None, self.message, dict(self.__dict__))
+        # These are no attributes of the object's dict, and no class that a pickle could name.
+        beside: dict[str, Any] = {"args": self.args}
+        if isinstance(self, OSError):
+            beside.update(errno=self.errno, filename=self.filename)
+        plain = GuestError if self._nearest else type(self)
+        return rebuild, (plain, self._nearest, self.message, dict(self.__dict__), beside)
 
 
 class LimitExceeded(GuestError):
@@ -91,10 +95,18 @@ class MemoryExceeded(LimitExceeded, MemoryError):
     """The guest outgrew its memory and was killed."""
 
 
-def rebuild(plain: type[BelljarError], name: str | None, message: str, state: dict[str, Any]) -> BelljarError:
+def rebuild(
+    plain: type[BelljarError],
+    name: str | None,
+    message: str,
+    state: dict[str, Any],
+    beside: dict[str, Any] | None = None,
+) -> BelljarError:
     """An error again, from its pickle."""
     error = (mixed(name) if name is not None else plain)(message)
     error.__dict__.update(state)
+    for key, value in (beside or {}).items():
+        setattr(error, key, value)
     return error
 
 
@@ -128,7 +140,7 @@ def mixed(name: str) -> type[GuestError]:
         # A name that this version of Python does not have yet is no more than a GuestError.
         builtin = getattr(builtins, name, Exception)
         bases = (GuestError,) if builtin is Exception else (GuestError, builtin)
-        made = type(f"Guest{builtin.__name__}", bases, {"__module__": "belljar", "_mixed": True, "__doc__": None})
+        made = type(f"Guest{builtin.__name__}", bases, {"__module__": "belljar", "_nearest": name, "__doc__": None})
         made = _made.setdefault(name, made)
     return made
 
@@ -136,9 +148,13 @@ def mixed(name: str) -> type[GuestError]:
 def raised(exception: dict[str, Any]) -> GuestError:
     """The error for an exception of a guest, which is data (docs/outcome.md)."""
     name, message = str(exception["type"]), str(exception["message"])
-    # Classes of the guest's own say what they are nearest to; the list above decides whether that counts.
-    nearest = exception.get("nearest") or name
-    error = mixed(str(nearest))(message, in_python(exception.get("hint")))
+    # A class of the guest's own says what it is derived from; the list above decides what of that counts.
+    names = [name, *map(str, exception.get("bases") or ())]
+    nearest = next((base for base in names if base in NEAREST or base in TEXT_ERRORS), name)
+    error = mixed(nearest)(message, in_python(exception.get("hint")))
+    given = exception.get("args")
+    if isinstance(given, list) and given:
+        error.args = tuple(given)
     error.type_name = name
     error.traceback = exception.get("traceback")
     error.line, error.column = exception.get("line"), exception.get("column")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ._agent import Agent
     from ._guest import Guest
+    from ._policy import Policy
     from ._rooms import Room
 
     Content: TypeAlias = bytes | bytearray | memoryview | str | os.PathLike[str]
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     class Place(Protocol):
         """Where jobs run: a policy, or a sandbox that is open."""
+
+        policy: Policy
 
         def place(self) -> tuple[Agent, Room]: ...
         def guest(self) -> Guest: ...

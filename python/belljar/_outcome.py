@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from ._apply import Draft
+
 
 class File:
     """A file that the run left."""
@@ -147,7 +149,7 @@ class Outcome:
         self.refused: str | None = refused["message"] if refused else None
         self.stdout_bytes, self.stderr_bytes = streams
         self.dropped: Mapping[str, int] = fields["dropped"]
-        #: Files that the run left in a fresh working directory, by path.
+        #: Files that the run left in a fresh working directory or in a draft, by path.
         self.files = files
         self.changes = Changes(fields["changes"])
         self.usage = Usage(fields["usage"])
@@ -155,7 +157,7 @@ class Outcome:
         #: Why it ran in a fresh interpreter instead of on a warm worker; None if it ran warm.
         self.cold: str | None = fields.get("cold")
         self._exception: dict[str, Any] | None = fields["exception"]
-        self._limits: Mapping[str, Any] = {}
+        self._draft: Draft | None = None
 
     @property
     def stdout(self) -> str:
@@ -187,6 +189,16 @@ class Outcome:
         if self.status == "cancelled":
             raise errors.JobCancelled("the job was cancelled")
         return self
+
+    def apply(self) -> Mapping[str, str]:
+        """Writes the draft to its folder. Gives the paths that were left alone, and why."""
+        if self._draft is None:
+            raise errors.BelljarError("there is no draft to apply", "run with workdir= and draft=True")
+        if self.changes.applied:
+            raise errors.BelljarError("the draft was applied already")
+        skipped = self._draft.apply(self.changes, self.files)
+        self.changes = Changes({**self.changes._fields, "applied": True, "skipped": skipped})
+        return skipped
 
     def for_model(self, limit: int = 4000) -> str:
         """A short text that a language model can act on: what happened, where, what to change, and the output."""

@@ -266,6 +266,13 @@ class Policy:
             self._head = head
         return self._key, self._head
 
+    def draft_folder(self) -> str | None:
+        """The folder whose changes are a draft."""
+        workdir = self.values.get("workdir")
+        if isinstance(workdir, dict):
+            return str(workdir["source"]) if workdir.get("mode") == "draft" or self.values.get("draft") else None
+        return workdir.partition(":")[0] if workdir and self.values.get("draft") else None
+
     def module_paths(self) -> list[str]:
         """Folders and files of `modules`."""
         if not self.values.get("modules"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 
 from . import _frames as frames
+from ._apply import Draft
 from ._errors import SetupError, ValueRefused
 from ._job import COLLECT, Teller, job
 from ._outcome import read
@@ -68,7 +70,11 @@ class Runner:
 
     def _job(self, kind: str, parts: list[frames.Buffer], more: dict[str, Any]) -> Request:
         more.setdefault("collect", COLLECT)
-        return job(self._place, kind, parts, **more)
+        request = job(self._place, kind, parts, **more)
+        folder = self._place.policy.draft_folder()
+        if folder is not None:
+            request.draft = Draft(folder, time.time())
+        return request
 
 
 def finish(answer: Answer, annotation: Any = None) -> Outcome:
@@ -106,37 +112,51 @@ def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Tel
     return request, Teller(tell) if tell is not None else None
 
 
+def completed(request: Request, tell: Teller | None) -> Outcome:
+    """Waits for a run."""
+    outcome = finish(request.wait(tell))
+    outcome._draft = request.draft
+    return outcome
+
+
+async def acompleted(request: Request, tell: Teller | None) -> Outcome:
+    """The same for a task."""
+    outcome = finish(await request.await_(tell))
+    outcome._draft = request.draft
+    return outcome
+
+
 def run(code: str, **options: Unpack[RunKeywords]) -> Outcome:
     """Runs Python source in a jar of its own. Never raises for what the guest does: that is the outcome."""
     request, tell = started("code", code, dict(options))
-    return finish(request.wait(tell))
+    return completed(request, tell)
 
 
 def run_file(path: str | os.PathLike[str], **options: Unpack[RunKeywords]) -> Outcome:
     """Runs a script of the host; the guest sees it alone, as `/script/NAME`."""
     request, tell = started("file", path, dict(options))
-    return finish(request.wait(tell))
+    return completed(request, tell)
 
 
 def run_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[RunKeywords]) -> Outcome:
     """Runs any program in a jar."""
     request, tell = started("command", command, dict(options))
-    return finish(request.wait(tell))
+    return completed(request, tell)
 
 
 async def arun(code: str, **options: Unpack[RunKeywords]) -> Outcome:
     """`run` for a task: nothing blocks the loop, and cancelling the task ends the job."""
     request, tell = started("code", code, dict(options))
-    return finish(await request.await_(tell))
+    return await acompleted(request, tell)
 
 
 async def arun_file(path: str | os.PathLike[str], **options: Unpack[RunKeywords]) -> Outcome:
     """`run_file` for a task."""
     request, tell = started("file", path, dict(options))
-    return finish(await request.await_(tell))
+    return await acompleted(request, tell)
 
 
 async def arun_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[RunKeywords]) -> Outcome:
     """`run_command` for a task."""
     request, tell = started("command", command, dict(options))
-    return finish(await request.await_(tell))
+    return await acompleted(request, tell)

@@ -11,7 +11,7 @@ from ._errors import BelljarError
 from ._job import Teller
 from ._place import PolicyPlace, guest_of
 from ._policy import Policy
-from ._run import Runner, finish
+from ._run import Runner, acompleted, completed
 from ._wait import channel
 
 TYPE_CHECKING = False
@@ -119,34 +119,34 @@ class Sandbox:
     def run(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
         """As `belljar.run`; limits may be tighter than the sandbox's."""
         request, tell = self._started("code", code, dict(options))
-        return finish(request.wait(tell))
+        return completed(request, tell)
 
     def run_file(self, path: str | os.PathLike[str], **options: Unpack[SandboxRunKeywords]) -> Outcome:
         """As `belljar.run_file`."""
         request, tell = self._started("file", path, dict(options))
-        return finish(request.wait(tell))
+        return completed(request, tell)
 
     def run_command(self, command: Sequence[str | os.PathLike[str]], **options: Unpack[SandboxRunKeywords]) -> Outcome:
         """As `belljar.run_command`."""
         request, tell = self._started("command", command, dict(options))
-        return finish(request.wait(tell))
+        return completed(request, tell)
 
     async def arun(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
         """As `belljar.arun`."""
         request, tell = self._started("code", code, dict(options))
-        return finish(await request.await_(tell))
+        return await acompleted(request, tell)
 
     async def arun_file(self, path: str | os.PathLike[str], **options: Unpack[SandboxRunKeywords]) -> Outcome:
         """As `belljar.arun_file`."""
         request, tell = self._started("file", path, dict(options))
-        return finish(await request.await_(tell))
+        return await acompleted(request, tell)
 
     async def arun_command(
         self, command: Sequence[str | os.PathLike[str]], **options: Unpack[SandboxRunKeywords]
     ) -> Outcome:
         """As `belljar.arun_command`."""
         request, tell = self._started("command", command, dict(options))
-        return finish(await request.await_(tell))
+        return await acompleted(request, tell)
 
     def _started(self, kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
         from ._run import OPTIONS

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from ._agent import Agent, Deliver
+    from ._apply import Draft
     from ._rooms import Room
 
     OnOutput = Callable[[frames.Frame], Any]
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
 class Request:
     """One request to the agent, ready to be sent."""
 
-    __slots__ = ("agent", "header", "kind", "number", "parts", "room")
+    __slots__ = ("agent", "draft", "header", "kind", "number", "parts", "room")
 
     def __init__(
         self, agent: Agent, room: Room, kind: int, header: dict[str, Any], parts: Sequence[frames.Buffer] = ()
     ) -> None:
         self.agent = agent
         self.room = room
+        #: Where changes may be written afterwards.
+        self.draft: Draft | None = None
         self.kind = kind
         self.header = header
         self.parts = parts

@@ -48,7 +48,7 @@ def test_the_class_for_every_builtin_is_safe_to_raise(name: str) -> None:
         assert issubclass(made, getattr(builtins, name))
     error = made("text", "hint")
     assert str(error) == "text"
-    assert type(pickle.loads(pickle.dumps(error))) is (made if error.type_name else belljar.GuestError)
+    assert type(pickle.loads(pickle.dumps(error))) is made
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,20 @@ def test_hints_name_keywords_and_no_flags() -> None:
         hint = outcome.exception.hint if outcome.exception else None
         assert hint and wanted in hint and "--" not in hint, hint
         assert hint in outcome.for_model()
+
+
+def test_a_class_of_the_guests_own_is_its_nearest_builtin() -> None:
+    source = "class Odd(LookupError): pass\nclass Odder(Odd): pass\nraise Odder('a', 2)"
+    error = belljar.run(source).exception
+    assert isinstance(error, LookupError) and not isinstance(error, KeyError)
+    assert error.type_name is not None and error.type_name.endswith("Odder") and error.args == ("a", 2)
+    assert isinstance(belljar.run("import json; json.loads('{')").exception, ValueError)
+    assert isinstance(belljar.run("b'\\xff'.decode()").exception, ValueError)
+    missing = belljar.run("open('/nope')").exception
+    assert isinstance(missing, FileNotFoundError) and (missing.errno, missing.filename) == (2, "/nope")
+    again = pickle.loads(pickle.dumps(missing))
+    assert (again.errno, again.filename, again.args) == (2, "/nope", missing.args)
+    for name in ("StopIteration", "StopAsyncIteration", "KeyboardInterrupt", "GeneratorExit"):
+        odd = belljar.run(f"class Own({name}): pass\nraise Own").exception
+        assert isinstance(odd, belljar.GuestError)
+        assert not isinstance(odd, (StopIteration, StopAsyncIteration, KeyboardInterrupt, GeneratorExit))

@@ -141,6 +141,13 @@ fn document(outcome: &Outcome) -> Vec<u8> {
         for raw in ["stdout", "stderr", "value"] {
             fields.remove(raw);
         }
+        if let (Some(Value::Object(told)), Some(error)) = (fields.get_mut("exception"), &outcome.exception) {
+            // What a client needs to raise it: the nearest classes, and the data that those carry.
+            told.insert("bases".into(), error.bases.clone().into());
+            told.insert("errno".into(), error.errno.into());
+            told.insert("filename".into(), error.filename.clone().into());
+            told.insert("args".into(), error.args.clone().unwrap_or_default());
+        }
         fields.insert("cold".into(), outcome.cold.as_deref().into());
         if let Some(refused) = &outcome.refused {
             fields.insert(

@@ -117,10 +117,7 @@ fn outcome(
     let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk);
     let clean = decided.exit_code == Some(0);
     let (changes, files) = match (before, &seen.workdir) {
-        (Some(before), _) => (
-            host_changes(plan, &before, seen.upper.as_ref(), clean)?,
-            Vec::new(),
-        ),
+        (Some(before), _) => host_changes(plan, &before, seen.upper.as_ref(), jar.collect.as_ref(), clean)?,
         (None, Some(workdir)) if plan.workdir().is_none() => {
             fresh_changes(&jar.inputs, jar.collect.as_ref(), workdir)?
         }
@@ -221,22 +218,24 @@ fn fresh_changes(
     }
 }
 
-/// What the guest did to the caller's folder, and, after a clean exit, the draft applied.
+/// What the guest did to the caller's folder, and, after a clean exit, the draft applied; what is new in a draft that is
+/// not applied, if the caller wants it.
 fn host_changes(
     plan: &Plan,
     before: &Before,
     upper: Option<&OwnedFd>,
+    collect: Option<&Collect>,
     clean: bool,
-) -> Result<Changes, Error> {
+) -> Result<(Changes, Vec<OutputFile>), Error> {
     let folder = Folder::host(before.folder.as_fd());
     let bounds = Bounds::default();
     if let Some(listing) = &before.listing {
         let mut changes = files::changes(listing, &files::scan(folder, &bounds)?);
         changes.notable = notable(&changes);
-        return Ok(changes);
+        return Ok((changes, Vec::new()));
     }
     let Some(upper) = upper else {
-        return Ok(Changes::default());
+        return Ok(Default::default());
     };
     let upper = Folder::jar(upper.as_fd());
     let draft = files::draft_changes(upper, folder, &bounds)?;
@@ -254,8 +253,14 @@ fn host_changes(
         let applied = files::apply(upper, folder, &draft, &options)?;
         changes.skipped.extend(applied.skipped);
         changes.applied = true;
+        return Ok((changes, Vec::new()));
     }
-    Ok(changes)
+    // Nothing else is left of a draft: a caller may look at it, and apply it later.
+    let taken = match collect {
+        Some(Collect::Take(most)) => files::take(upper, &mut changes, *most),
+        _ => Vec::new(),
+    };
+    Ok((changes, taken))
 }
 
 /// Changed paths that tools on the host act on, and how.

@@ -103,6 +103,7 @@ python-check: $(TOOLS)
 	$(VENV)/bin/mypy guest/tests
 	$(VENV)/bin/mypy python/belljar
 	MYPYPATH=python $(VENV)/bin/mypy python/tests
+	MYPYPATH=python $(VENV)/bin/mypy examples
 
 .PHONY: docs-check
 docs-check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from belljar import Sandbox
 
@@ -10,7 +10,7 @@ TASK = "How many of the sales in sales.csv were above average?"
 SALES = "month,amount\n" + "\n".join(f"{month},{amount}" for month, amount in enumerate([10, 40, 25, 90, 5], 1))
 
 
-def model(task: str) -> Iterator[str]:
+def model(task: str) -> Generator[str, str, None]:
     """Stands for a call of your model's interface: gets what happened, answers with code."""
     seen = yield "rows = open('sales.csv').read().split()\nsum(int(row.split(',')[1]) for row in rows)"
     assert "ValueError" in seen and "At line 2" in seen, seen
@@ -37,7 +37,7 @@ def main() -> None:
             # What the model needs to do better, in a few lines: what happened, where, and a hint.
             report = outcome.for_model()
             print(f"attempt {attempt}: {report.splitlines()[0]}")
-            code = answers.send(report)  # type: ignore[attr-defined]
+            code = answers.send(report)
 
 
 if __name__ == "__main__":

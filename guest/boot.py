@@ -119,7 +119,7 @@ def start(kind, origin, args):
     if kind == "call":
         return part("call", given("job"), given("args.json"), job)
     if kind in ("invoke", "evaluate"):
-        return part("invoke", kind, origin, job, names)
+        return part("invoke", kind, origin, job, names, send)
     if kind != "code" or origin == "-" or sys.version_info >= (3, 13):
         return part("script", kind, origin, path, job, read, given)
     # The name that exec gives to text is the one it has under -c; and unlike compile, it makes no syntax tree classes.

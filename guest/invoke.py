@@ -7,21 +7,21 @@ at a multiple of 64, in the stream or as a sealed memfd.
 import sys
 from posix import _exit, close, readv
 
-PARCEL, RETURNED, PREFIX, ALIGN = 34, 1, 16, 64
+PARCEL, RETURNED, ITEM, PREFIX, ALIGN = 34, 1, 16, 16, 64
 # From here on a body is a sealed memfd.
 INLINE = 1 << 16
 ONLY_AST, FUTURE = 0x400, 0x1FF0000
 F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
 
 
-def invoke(kind, name, job, names):
+def invoke(kind, name, job, names, send):
     """Gives what to call; that gives the frame to send."""
     leave, parts = receive()
     values = ready(names)
     sys.meta_path.insert(0, Finder(names))
     if kind == "invoke":
         job["quiet"] = True
-        return perform, (parts, values)
+        return perform, (parts, values, leave, send)
     return evaluate, (bytes(parts[0]).decode(), parts[1:], name, job, values, names)
 
 
@@ -31,19 +31,69 @@ def ready(names):
     return values
 
 
-def perform(parts, values):
+def perform(parts, values, leave, send):
     function, args, kwargs = values["decode"](parts[0], parts[1:])
     value = function(*args, **kwargs)
     if is_builtin(value, "coroutine"):
         from asyncio import run
 
         value = run(value)
+    elif leave and is_builtin(value, "generator"):
+        value = give(value, Leave(leave), values["encode"], send)
+    elif leave and is_builtin(value, "async_generator"):
+        from asyncio import run
+
+        value = run(give_async(value, Leave(leave), values["encode"], send))
     answer = frame(RETURNED, *values["encode"](value))
     # The host may end the jar as soon as it has the value.
     for stream in sys.stdout, sys.stderr:
         if stream is not None:
             stream.flush()
     return answer
+
+
+def give(items, leave, encode, send):
+    """Sends the items of a generator; gives its value."""
+    while True:
+        leave.take()
+        try:
+            item = next(items)
+        except StopIteration as end:
+            return end.value
+        send(*frame(ITEM, *encode(item)))
+
+
+async def give_async(items, leave, encode, send):
+    from asyncio import get_running_loop
+
+    loop = get_running_loop()
+    items = items.__aiter__()
+    while True:
+        if not leave.count:
+            # Other tasks of the job go on meanwhile.
+            asked = loop.create_future()
+            loop.add_reader(3, lambda asked=asked: asked.done() or asked.set_result(None))
+            await asked
+            loop.remove_reader(3)
+        leave.take()
+        try:
+            item = await items.__anext__()
+        except StopAsyncIteration:
+            return None
+        send(*frame(ITEM, *encode(item)))
+
+
+class Leave:
+    """How many items may still be sent. Where there is none, the host is waited for."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def take(self):
+        while not self.count:
+            exactly(PREFIX)
+            self.count += int.from_bytes(exactly(8), "little")
+        self.count -= 1
 
 
 def is_builtin(value, name):

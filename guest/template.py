@@ -115,8 +115,11 @@ def load_cloudpickle():
 
 def ahead(with_cloudpickle):
     """What a job with a parcel needs. Its client's cloudpickle takes longer to import than the job to run."""
+    before = dict(sys.modules)
     boot["load"]("invoke")["ready"](boot["names"])["part"]("values_types")
-    hidden.load("invoke", "_pickle", "_ast")
+    for name in "_pickle", "_ast":
+        __import__(name)
+    hidden.keep("invoke", before)
     hidden.modules["evaluate"] = hidden.modules["invoke"] | hidden.modules.get("text", {})
     if with_cloudpickle:
         worker["REHEARSAL"].append(worker["invocation"](sys.modules["cloudpickle"].dumps(lambda x: x)))

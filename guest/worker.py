@@ -150,6 +150,10 @@ class Hidden:
         before = dict(sys.modules)
         for name in names:
             __import__(name)
+        self.keep(kind, before)
+
+    def keep(self, kind, before):
+        """Hides what was not there before."""
         self.modules[kind] = {name: module for name, module in sys.modules.items() if name not in before}
         self.hide(kind)
 

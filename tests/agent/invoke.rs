@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Heard};
 
 /// A callable and its one argument, as docs/values.md has them: written here, because only Python writes pickles.
-fn call(function: &str, argument: &[u8]) -> Vec<u8> {
+pub fn call(function: &str, argument: &[u8]) -> Vec<u8> {
     let pickle = [b"(cbuiltins\n", function.as_bytes(), b"\n(", argument, b"t}t."].concat();
     head(&pickle, argument == BUFFER)
 }
@@ -22,15 +22,18 @@ fn head(pickle: &[u8], has_buffer: bool) -> Vec<u8> {
 /// The first buffer.
 const BUFFER: &[u8] = b"\x97";
 
-fn text(text: &str) -> Vec<u8> {
+/// Text as an argument.
+pub fn text(text: &str) -> Vec<u8> {
     format!("V{}\n", text.replace('\\', "\\u005c").replace('\n', "\\u000a")).into_bytes()
 }
 
-fn invoke(client: &mut Client, sandbox: u64, parts: &[&[u8]], more: &Value) -> u64 {
+/// Starts a call of what is encoded.
+pub fn invoke(client: &mut Client, sandbox: u64, parts: &[&[u8]], more: &Value) -> u64 {
     start(client, sandbox, "invoke", parts, more)
 }
 
-fn start(client: &mut Client, sandbox: u64, kind: &str, parts: &[&[u8]], more: &Value) -> u64 {
+/// Starts a job whose parts are the client's own.
+pub fn start(client: &mut Client, sandbox: u64, kind: &str, parts: &[&[u8]], more: &Value) -> u64 {
     let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
     let mut header = json!({"sandbox": sandbox, "kind": kind, "parts": lengths});
     for (key, value) in more.as_object().into_iter().flatten() {
@@ -41,8 +44,9 @@ fn start(client: &mut Client, sandbox: u64, kind: &str, parts: &[&[u8]], more: &
     id
 }
 
+/// The parts of a value.
 #[track_caller]
-fn value(heard: &Heard, last: bool) -> Vec<Vec<u8>> {
+pub fn value(heard: &Heard, last: bool) -> Vec<Vec<u8>> {
     assert_eq!(heard.kind, Kind::Value, "{heard:?}");
     assert_eq!(
         (&heard.header["encoding"], &heard.header["last"]),
@@ -52,14 +56,15 @@ fn value(heard: &Heard, last: bool) -> Vec<Vec<u8>> {
 }
 
 /// A sandbox whose jobs run on warm workers, and one whose jobs cannot.
-fn sandboxes(client: &mut Client) -> ([u64; 2], tempfile::TempDir) {
+pub fn sandboxes(client: &mut Client) -> ([u64; 2], tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let warm = client.open(&json!({"timeout": 50}));
     let cold = client.open(&json!({"timeout": 50, "workdir": {"source": folder.path(), "mode": "write"}}));
     ([warm, cold], folder)
 }
 
-fn has(bytes: &[u8], text: &str) -> bool {
+/// Whether there is this text in it.
+pub fn has(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|part| part == text.as_bytes())
 }
 

@@ -20,5 +20,6 @@ mod ends;
 mod garbage;
 mod hello;
 mod invoke;
+mod items;
 mod jobs;
 mod slow;

@@ -86,6 +86,9 @@ pub fn close_from_slow(first: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Most descriptors that the kernel takes in one message.
+const SCM_MAX: usize = 253;
+
 /// Sends one message with descriptors.
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
@@ -113,7 +116,8 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io:
 /// Receives what is there now, and the descriptors with it, all close-on-exec. Nothing is waited for.
 pub fn receive_now(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> rustix::io::Result<(usize, Vec<OwnedFd>)> {
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PASSED))];
+    // As many as the kernel lets anyone send: those without room would be closed here and now.
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SCM_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let got = rustix::net::recvmsg(socket, &mut [io::IoSliceMut::new(bytes)], &mut control, flags)?;
     Ok((got.bytes, passed(&mut control)))

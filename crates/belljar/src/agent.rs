@@ -14,8 +14,8 @@ mod policy;
 pub use buffer::{BufferError, check_buffer, read_buffer, sealed_buffer};
 pub use frame::{Decoder, Frame, FrameError, Kind, PREFIX, encode};
 pub use message::{
-    Close, Collect, Encoding, Fault, Hello, JobLimits, JobRequest, Open, Opened, OutputHead, OutputStream,
-    PartsHead, ProgramKind, Text, ValueHead,
+    Close, Collect, Encoding, Fault, Hello, JobLimits, JobRequest, Keep, More, Open, Opened, OutputHead,
+    OutputStream, PartsHead, ProgramKind, Text, ValueHead,
 };
 pub use parts::{Parts, PartsError, cut, join};
 pub use policy::policy;
@@ -30,5 +30,7 @@ pub const MAX_HEADER: u32 = 1 << 20;
 pub const MAX_BODY: u64 = 1 << 30;
 /// Most parts of a body.
 pub const MAX_PARTS: usize = 1 << 16;
+/// Most items of a generator that leave is given for at once.
+pub const MAX_ITEMS: u64 = 4096;
 /// Parts begin at multiples of this, so that whoever maps a body can use arrays in it as they are.
 pub const ALIGN: u64 = 64;

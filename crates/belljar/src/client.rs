@@ -12,13 +12,13 @@ use std::process::{Child, Command, Stdio};
 use belljar_linux::cgroup::Hierarchy;
 
 use crate::error::Error;
-use crate::job::Job;
+use crate::job::{Job, Live, Which};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::warden::sweep;
 
 pub use binary::{BinaryError, find_binary};
-pub(crate) use message::{Reply, Request};
+pub(crate) use message::{ParcelHead, Reply, Request};
 
 /// Largest message in either direction: files of a job and captured output are in it.
 const MAX_MESSAGE: u64 = 1 << 30;
@@ -46,6 +46,8 @@ pub struct Running {
     warden: Child,
     /// Where the warden makes its cgroups.
     groups: Option<Hierarchy>,
+    /// Who reads what the job gives while it runs.
+    reader: Option<Live>,
 }
 
 /// Starts a warden and hands it the job.
@@ -53,12 +55,13 @@ pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<R
     let plan = &*plan.tighten(&job.limits)?;
     let (ours, warden) = start_binary(binary)?;
     let groups = sweep::hierarchy(plan).cloned();
+    let (request, blobs, fds, reader) = Request::new(plan, job)?;
     let running = Running {
         socket: ours,
         warden,
         groups,
+        reader,
     };
-    let (request, blobs, fds) = Request::new(plan, job)?;
     let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
     send(&running.socket, &request, &blobs, &fds)
         .map_err(|error| Error::setup("hand the job to the warden", error))?;
@@ -112,7 +115,7 @@ impl Running {
 
     /// Waits for the outcome.
     pub fn wait(mut self) -> Result<Outcome, Error> {
-        let answer = receive_with::<Reply>(&self.socket);
+        let answer = self.listen();
         // Where this program ignores SIGCHLD there is nothing to wait for; the answer counts.
         let status = self.warden.wait();
         match answer {
@@ -126,6 +129,46 @@ impl Running {
                     process: "warden",
                     how: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
                 })
+            }
+        }
+    }
+}
+
+/// How long to wait for a reader that has no room.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+
+impl Running {
+    /// Hands on what comes while the job runs; gives the last word.
+    fn listen(&mut self) -> io::Result<Message<Reply>> {
+        loop {
+            let (reply, blobs, fds) = receive_with::<Reply>(&self.socket)?;
+            let Some(Live(reader)) = &mut self.reader else {
+                return Ok((reply, blobs, fds));
+            };
+            match reply {
+                Reply::Output { stderr } => {
+                    let which = if stderr { Which::Stderr } else { Which::Stdout };
+                    for blob in &blobs {
+                        let mut rest = blob.as_slice();
+                        while !rest.is_empty() {
+                            let taken = reader.output(which, rest).min(rest.len());
+                            rest = &rest[taken..];
+                            if taken == 0 {
+                                std::thread::sleep(PAUSE);
+                            }
+                        }
+                    }
+                }
+                Reply::Item(head) => {
+                    let mut item = head.parcel(blobs.into_iter().next(), fds.into_iter().next());
+                    while let Some(parcel) = item.take() {
+                        if let Err(back) = reader.item(parcel) {
+                            item = Some(back);
+                            std::thread::sleep(PAUSE);
+                        }
+                    }
+                }
+                last => return Ok((last, blobs, fds)),
             }
         }
     }
@@ -147,16 +190,28 @@ pub(crate) fn send(
     fds: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     let head = serde_json::to_vec(head)?;
-    let mut lengths = Vec::new();
-    lengths.extend((blobs.len() as u64).to_le_bytes());
-    lengths.extend((head.len() as u64).to_le_bytes());
-    for blob in blobs {
-        lengths.extend((blob.len() as u64).to_le_bytes());
-    }
+    let lengths = lengths(&head, blobs);
     let sent = belljar_linux::descriptors::send(socket.as_fd(), &lengths, fds)?;
     socket.write_all(&lengths[sent..])?;
     socket.write_all(&head)?;
     blobs.iter().try_for_each(|blob| socket.write_all(blob))
+}
+
+/// What a message begins with.
+fn lengths(head: &[u8], blobs: &[Vec<u8>]) -> Vec<u8> {
+    let all = [blobs.len(), head.len()]
+        .into_iter()
+        .chain(blobs.iter().map(Vec::len));
+    all.flat_map(|length| (length as u64).to_le_bytes()).collect()
+}
+
+/// A whole small message.
+pub(crate) fn message(head: &impl serde::Serialize, blobs: &[Vec<u8>]) -> io::Result<Vec<u8>> {
+    let head = serde_json::to_vec(head)?;
+    let mut bytes = lengths(&head, blobs);
+    bytes.extend(head);
+    bytes.extend(blobs.iter().flatten());
+    Ok(bytes)
 }
 
 /// Bytes that are taken with the descriptors: the least a message has. One more could be of the next one.

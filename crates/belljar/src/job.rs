@@ -34,6 +34,37 @@ pub struct Job {
     pub terminal: Option<Terminal>,
     /// Limits of this job alone, tighter than the sandbox's.
     pub limits: JobLimits,
+    /// Who reads what the job gives while it runs.
+    pub reader: Option<Live>,
+    /// How many items of a generator it may give before it must wait for leave to give more.
+    pub items: u64,
+}
+
+/// Which stream a piece of output is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Reads what a job gives while it runs. It must not wait: what it does not take now is offered again, and the guest waits.
+pub trait Reader: Send {
+    /// Takes a piece of output, as far as there is room.
+    fn output(&mut self, which: Which, piece: &[u8]) -> usize;
+
+    /// Takes an item of a generator, or gives it back.
+    fn item(&mut self, item: Parcel) -> Result<(), Parcel>;
+}
+
+/// A [`Reader`] in a job.
+pub struct Live(pub Box<dyn Reader>);
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Live")
+    }
 }
 
 /// Limits of one job. `None` is the sandbox's own; one that is looser than that is an error.
@@ -123,6 +154,8 @@ pub enum Sink {
     Forward(OwnedFd),
     /// Both.
     Both(OwnedFd),
+    /// To the job's reader, live, and into the outcome.
+    Live,
 }
 
 /// A file that a guest finds in its working directory.
@@ -173,6 +206,8 @@ impl Job {
             collect: None,
             terminal: None,
             limits: JobLimits::default(),
+            reader: None,
+            items: 0,
         }
     }
 
@@ -190,6 +225,11 @@ impl Job {
             Program::Invoke { parcel, .. } | Program::Evaluate { parcel, .. } => Some(parcel),
             _ => None,
         }
+    }
+
+    /// Whether something of it is read while it runs.
+    pub(crate) fn is_live(&self) -> bool {
+        self.items > 0 || matches!(self.stdout, Sink::Live) || matches!(self.stderr, Sink::Live)
     }
 
     /// Whether our guest runtime runs it, so that it reports exceptions and values.

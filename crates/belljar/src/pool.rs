@@ -30,7 +30,7 @@ use crate::outcome::Outcome;
 use crate::sandbox::{Sandbox, call_job, value_of};
 
 pub use job::{Answer, Spoken};
-pub use settings::PoolBuilder;
+pub use settings::{Keep, PoolBuilder};
 pub use stats::{Module, PoolStats, Steps, Warmed};
 pub use waiter::Cancel;
 
@@ -176,6 +176,18 @@ impl Pool {
             }),
             None => self.handle.core.warm(sandbox, workers),
         }
+    }
+
+    /// Sets what is kept ready for a sandbox, from now on; sandboxes that build the same jars share it.
+    pub fn keep(&self, sandbox: &Sandbox, keep: Keep) {
+        if crate::cabinet::unfit(sandbox.plan()).is_none() {
+            self.handle.core.keep(sandbox, keep);
+        }
+    }
+
+    /// Gives up what is kept for a sandbox as soon as its jobs are done. One that comes after all is served as before.
+    pub fn release(&self, sandbox: &Sandbox) {
+        self.handle.core.release(sandbox);
     }
 
     /// Has a sandbox's template replaced by a fresh one now, not only after its time; the old one serves until that is

@@ -14,11 +14,11 @@ use crate::plan::Plan;
 /// How many of them a cold run needs: those for any job, one more for a call, all before the template for a parcel.
 const COLD: usize = 4;
 const COLD_CALL: usize = COLD + 1;
-const COLD_PARCEL: usize = COLD_CALL + 5;
+const COLD_PARCEL: usize = COLD_CALL + 9;
 /// Bytecode of the first files is well within this; more is read only if it is not.
 const FIRST_READ: usize = 64 << 10;
 /// The runtime as source: the file that is started first, then those that it loads when it needs them.
-const SOURCE: [(&str, &[u8]); 15] = [
+const SOURCE: [(&str, &[u8]); 19] = [
     ("boot.py", include_bytes!("../../../guest/boot.py")),
     ("ended.py", include_bytes!("../../../guest/ended.py")),
     ("report.py", include_bytes!("../../../guest/report.py")),
@@ -26,6 +26,22 @@ const SOURCE: [(&str, &[u8]); 15] = [
     ("call.py", include_bytes!("../../../guest/call.py")),
     ("invoke.py", include_bytes!("../../../guest/invoke.py")),
     ("values.py", include_bytes!("../../../guest/values.py")),
+    (
+        "values_arrow.py",
+        include_bytes!("../../../guest/values_arrow.py"),
+    ),
+    (
+        "values_pandas.py",
+        include_bytes!("../../../guest/values_pandas.py"),
+    ),
+    (
+        "values_polars.py",
+        include_bytes!("../../../guest/values_polars.py"),
+    ),
+    (
+        "values_numpy.py",
+        include_bytes!("../../../guest/values_numpy.py"),
+    ),
     (
         "values_types.py",
         include_bytes!("../../../guest/values_types.py"),
@@ -230,6 +246,22 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn every_file_of_the_guest_is_here() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
+        let here = |name: &str| SOURCE.iter().any(|(known, _)| *known == name);
+        let mut files = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".py") {
+                assert!(here(&name), "{name} is not in SOURCE");
+                files += 1;
+            }
+        }
+        assert_eq!(files, SOURCE.len());
+        assert_eq!(SOURCE[COLD_PARCEL].0, "template.py");
+    }
 
     fn compiled() -> Vec<u8> {
         let compiled: Vec<(String, &[u8])> = SOURCE

@@ -102,6 +102,11 @@ impl Sandbox {
         &self.inner.binary
     }
 
+    /// Whether another sandbox builds the same jars, so that a pool keeps the same for both.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.digest() == other.digest()
+    }
+
     /// The same for sandboxes that build the same jars.
     pub(crate) fn digest(&self) -> Digest {
         *self.inner.digest.get_or_init(|| {

@@ -5,9 +5,11 @@
 
 mod cpu;
 pub(crate) mod finish;
+pub(crate) mod foreign;
 pub(crate) mod init;
 pub(crate) mod outgoing;
 pub(crate) mod pump;
+mod remote;
 mod serve;
 pub(crate) mod start;
 pub(crate) mod steer;

@@ -5,9 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use belljar::Pool;
-use belljar::agent::{Close, Fault, Frame, Hello, Kind, Open, Opened, PROTOCOL, check_buffer, cut};
-use belljar::pool::Cancel;
+use belljar::agent::{
+    self, Close, Fault, Frame, Hello, Kind, MAX_ITEMS, More, Open, Opened, PROTOCOL, check_buffer, cut,
+};
+use belljar::pool::{Cancel, Keep};
+use belljar::{Pool, Sandbox};
 use belljar_linux::caller::Peer;
 use belljar_linux::process::exit_now;
 use rustix::event::{PollFd, PollFlags};
@@ -52,7 +54,11 @@ pub fn serve(socket: UnixStream, client: Peer, most: usize) -> Result<i32, Failu
         rooms: Rooms::default(),
         crew: Arc::new(Crew::new(most)),
         pool: Mutex::new(Some(
-            Pool::builder().max_workers(most).queue(MOST_WAITING).build()?,
+            Pool::builder()
+                .max_workers(most)
+                .queue(MOST_WAITING)
+                .cold_first(true)
+                .build()?,
         )),
         ending: Mutex::default(),
     });
@@ -171,6 +177,7 @@ impl Agent {
         let id = frame.id;
         let answered = match frame.kind {
             Kind::Cancel | Kind::Interrupt => return self.steer(&frame),
+            Kind::More => return self.more(&frame),
             Kind::Hello => return Err(protocol("a second hello")),
             kind if !kind.is_request() => return Err(protocol(format!("a client does not send {kind:?}"))),
             _ if id == 0 => return Err(protocol("a request has id 0")),
@@ -206,6 +213,19 @@ impl Agent {
             cancel.kill();
         } else {
             cancel.interrupt();
+        }
+        Ok(())
+    }
+
+    /// Lets a job give more items. One that has its answer already, or never was, gives none.
+    fn more(&self, frame: &Frame) -> Result<(), Fault> {
+        let more: More = serde_json::from_slice(&frame.header)
+            .map_err(|error| protocol(format!("leave for more items cannot be read: {error}")))?;
+        if more.count == 0 || more.count > MAX_ITEMS {
+            return Err(protocol(format!("leave for {} more items", more.count)));
+        }
+        if let Some(cancel) = self.jobs.get(frame.id) {
+            cancel.more(more.count);
         }
         Ok(())
     }
@@ -255,11 +275,16 @@ impl Agent {
     /// Opens a sandbox on a thread of its own: looking at the host and for an interpreter takes milliseconds.
     fn open(self: &Arc<Self>, id: u64, header: &[u8]) -> Result<(), Fault> {
         let open: Open = read(header)?;
+        if let Some(idle) = open.pool.idle {
+            Duration::try_from_secs_f64(idle)
+                .map_err(|error| fault("request", format!("the idle time of a pool: {error}"), None))?;
+        }
         let room = self.rooms.add(id)?;
         let agent = self.clone();
         let opening = move || {
             let letter = match room.open(&open) {
                 Ok(sandbox) => {
+                    agent.keep(&sandbox, &open);
                     let opened = Opened {
                         interpreter: sandbox.plan().interpreter().display().to_string(),
                         isolation: sandbox.plan().isolation().clone(),
@@ -282,10 +307,27 @@ impl Agent {
         }
     }
 
+    /// Has ready what the client wants ready.
+    fn keep(&self, sandbox: &Sandbox, open: &Open) {
+        let agent::Keep { floor, ceiling, idle } = open.pool;
+        if open.pool != agent::Keep::default()
+            && let Some(pool) = self.pool()
+        {
+            let idle = idle.and_then(|idle| Duration::try_from_secs_f64(idle).ok());
+            pool.keep(sandbox, Keep { floor, ceiling, idle });
+        }
+    }
+
     fn close(&self, id: u64, header: &[u8]) -> Result<(), Fault> {
         let close: Close = read(header)?;
-        self.rooms.get(close.sandbox)?;
+        let room = self.rooms.get(close.sandbox)?;
         self.rooms.remove(close.sandbox);
+        if let Some(Ok(sandbox)) = room.known()
+            && !self.rooms.any(&sandbox)
+            && let Some(pool) = self.pool()
+        {
+            pool.release(&sandbox);
+        }
         self.outbox
             .send(Letter::small(Kind::Closed, id, &serde_json::json!({})));
         Ok(())

@@ -141,11 +141,25 @@ impl Outbox {
     }
 
     /// Sends a frame, or waits until there is room for it to wait. Once the client is gone it is dropped.
-    pub fn send(&self, mut letter: Letter) {
+    pub fn send(&self, letter: Letter) {
         let mut state = self.lock();
         while !state.over && state.weight > 0 && state.weight + letter.weight > MOST {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        self.put(state, letter);
+    }
+
+    /// As [`Outbox::send`], but a frame that would have to wait for room is dropped; gives whether it was not.
+    pub fn offer(&self, letter: Letter) -> bool {
+        let state = self.lock();
+        let room = state.over || state.weight == 0 || state.weight + letter.weight <= MOST;
+        if room {
+            self.put(state, letter);
+        }
+        room
+    }
+
+    fn put(&self, mut state: MutexGuard<'_, State>, mut letter: Letter) {
         if state.over {
             return;
         }

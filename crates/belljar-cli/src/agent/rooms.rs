@@ -29,6 +29,11 @@ impl Room {
         opened
     }
 
+    /// The sandbox, or why there is none, if that is known yet.
+    pub fn known(&self) -> Option<Result<Sandbox, Fault>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The sandbox, or why there is none.
     pub fn wait(&self) -> Result<Sandbox, Fault> {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,6 +92,13 @@ impl Rooms {
     /// Gives a sandbox back; jobs that run in it go on.
     pub fn remove(&self, id: u64) -> Option<Arc<Room>> {
         self.lock().remove(&id)
+    }
+
+    /// Whether one that is open builds the same jars.
+    pub fn any(&self, sandbox: &Sandbox) -> bool {
+        let rooms: Vec<Arc<Room>> = self.lock().values().cloned().collect();
+        let same = |room: &Arc<Room>| matches!(room.known(), Some(Ok(other)) if other.is_same(sandbox));
+        rooms.iter().any(same)
     }
 
     /// How many there are.

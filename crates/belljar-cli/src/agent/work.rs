@@ -6,15 +6,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use belljar::agent::{self, Fault, JobRequest, MAX_BODY, Parts, ProgramKind, Text, read_buffer};
-use belljar::job::{Collect, InputFile, Job, JobLimits, Program, Stdin};
+use belljar::agent::{self, Fault, JobRequest, MAX_BODY, MAX_ITEMS, Parts, ProgramKind, Text, read_buffer};
+use belljar::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin};
+use belljar::outcome::{Captured, Status};
 use belljar::parcel::Parcel;
 use belljar::pool::{Answer, Cancel};
 
 use super::answer::{self, fault, of_error};
 use super::connection::Agent;
 use super::outbox::Letter;
-use super::stream;
+use super::stream::Client;
 
 /// The body of a request, checked.
 pub enum Body {
@@ -64,40 +65,40 @@ fn attempt(owner: &Agent, id: u64, request: Request, cancel: &Cancel) -> Result<
     let sandbox = owner.rooms.get(request.head.sandbox)?.wait()?;
     let pool = owner.pool().ok_or_else(cancelled)?;
     let (streamed, early) = (request.head.stream, request.head.early);
+    let ends_with_value = request.head.kind == ProgramKind::Invoke;
     let mut job = job(request)?;
-    let pump = if streamed {
-        let started = stream::start(&owner.outbox, id, &mut job);
-        Some(started.map_err(|error| fault("setup", format!("cannot stream the output: {error}"), None))?)
-    } else {
-        None
-    };
+    if streamed {
+        (job.stdout, job.stderr) = (Sink::Live, Sink::Live);
+    }
+    if streamed || job.items > 0 {
+        let outbox = owner.outbox.clone();
+        job.reader = Some(Live(Box::new(Client { outbox, id })));
+    }
     let ended = if early {
         pool.answer(&sandbox, job, Some(cancel))
     } else {
         let outcome = pool.run_until(&sandbox, job, cancel);
         outcome.map(|outcome| Answer::Outcome(Box::new(outcome)))
     };
-    // All of the output is on its way before the answer is.
-    if let Some(pump) = pump {
-        let _ = pump.join();
-    }
     match ended.map_err(of_error)? {
         Answer::Value(mut spoken) => match spoken.parcel.take() {
-            Some(parcel) => {
-                let streams = [&spoken.stdout, &spoken.stderr];
-                if !streamed {
-                    answer::output(id, streams)
-                        .into_iter()
-                        .for_each(|letter| owner.outbox.send(letter));
-                }
-                answer::parcel(id, parcel, true, spoken.seconds, streams)
-            }
+            Some(parcel) => early_value(
+                owner,
+                id,
+                parcel,
+                spoken.seconds,
+                [&spoken.stdout, &spoken.stderr],
+                streamed,
+            ),
             None => answer::value(id, &spoken),
         },
         Answer::Outcome(mut outcome) => {
             if let Some(parcel) = outcome.parcel.take() {
                 let streams = [&outcome.stdout, &outcome.stderr];
                 let seconds = outcome.usage.wall_seconds;
+                if early && ends_with_value && outcome.status == Status::Returned {
+                    return early_value(owner, id, parcel, seconds, streams, streamed);
+                }
                 owner
                     .outbox
                     .send(answer::parcel(id, parcel, false, seconds, streams)?);
@@ -105,6 +106,23 @@ fn attempt(owner: &Agent, id: u64, request: Request, cancel: &Cancel) -> Result<
             answer::outcome(id, *outcome)
         }
     }
+}
+
+/// A value that is the answer; what was printed comes before it.
+fn early_value(
+    owner: &Agent,
+    id: u64,
+    parcel: Parcel,
+    seconds: f64,
+    streams: [&Captured; 2],
+    streamed: bool,
+) -> Result<Letter, Fault> {
+    if !streamed {
+        answer::output(id, streams)
+            .into_iter()
+            .for_each(|letter| owner.outbox.send(letter));
+    }
+    answer::parcel(id, parcel, true, seconds, streams)
 }
 
 /// The job that a request asks for.
@@ -146,6 +164,10 @@ fn job(request: Request) -> Result<Job, Fault> {
     job.env = head.env.into_iter().collect();
     job.current_dir = head.cwd.map(path_of);
     job.limits = limits(&head.limits)?;
+    if head.items > MAX_ITEMS {
+        return Err(wrong(format!("{} items at once are too many", head.items)));
+    }
+    job.items = head.items;
     job.collect = head.collect.map(|collect| match collect {
         agent::Collect::Folder(folder) => Collect::Folder(path_of(folder)),
         agent::Collect::Send(most) => Collect::Take(most.min(MAX_BODY)),

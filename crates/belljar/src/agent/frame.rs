@@ -11,8 +11,8 @@ const LAYOUT: u8 = 1;
 /// The body is not in the stream: it is a descriptor that comes with the frame's first byte.
 const DESCRIPTOR: u8 = 1;
 
-/// What a frame says. Below 64 from client to agent, from 64 on back; 32–63 and 96–127 are reserved for items of
-/// generators and for calls from guest to host.
+/// What a frame says. Below 64 from client to agent, from 64 on back; 33–63 and 97–127 are reserved for calls from guest
+/// to host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -30,6 +30,8 @@ pub enum Kind {
     Close = 6,
     /// Asks for figures.
     Stats = 7,
+    /// Lets the job with this id give more items.
+    More = 32,
     /// The agent's versions.
     Welcome = 64,
     /// A sandbox is ready.
@@ -46,10 +48,12 @@ pub enum Kind {
     Closed = 70,
     /// Figures.
     Figures = 71,
+    /// An item of a generator.
+    Item = 96,
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 17] = [
         Self::Hello,
         Self::Open,
         Self::Job,
@@ -57,6 +61,7 @@ impl Kind {
         Self::Interrupt,
         Self::Close,
         Self::Stats,
+        Self::More,
         Self::Welcome,
         Self::Opened,
         Self::Output,
@@ -65,6 +70,7 @@ impl Kind {
         Self::Error,
         Self::Closed,
         Self::Figures,
+        Self::Item,
     ];
 
     /// Whether a client sends it.

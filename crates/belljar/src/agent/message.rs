@@ -32,6 +32,20 @@ pub struct Open {
     pub preload: Vec<String>,
     /// Packages and single files of the host that the guest can import.
     pub modules: Vec<PathBuf>,
+    /// What is kept ready for it.
+    pub pool: Keep,
+}
+
+/// What is kept ready for one sandbox; what is not told is as the agent has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Keep {
+    /// Workers that are parked from the start and as long as it is open.
+    pub floor: Option<usize>,
+    /// Most workers that are parked.
+    pub ceiling: Option<usize>,
+    /// Seconds without a job after which everything is given up.
+    pub idle: Option<f64>,
 }
 
 /// A sandbox is ready.
@@ -130,9 +144,20 @@ pub struct JobRequest {
     /// Whether the value is sent as soon as it is there, before the jar is empty.
     #[serde(default)]
     pub early: bool,
+    /// How many items of a generator come before leave is given for more; none unless told.
+    #[serde(default)]
+    pub items: u64,
     /// Lengths of the parts of the body.
     #[serde(default)]
     pub parts: Vec<u64>,
+}
+
+/// Leave for more items of a generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct More {
+    /// How many.
+    pub count: u64,
 }
 
 /// Limits for one job. One that is looser than the sandbox's is refused.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::job::{Collect, InputFile, Job, JobLimits, Program, Sink, Stdin};
+use crate::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
 use crate::parcel::{Content, Parcel};
 use crate::plan::Plan;
@@ -20,6 +20,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Raw parts of a message.
 pub(crate) type Blobs = Vec<Vec<u8>>;
+
+/// A job taken apart: head, raw parts, descriptors, and who reads what it gives.
+type Apart = (Request, Blobs, Vec<OwnedFd>, Option<Live>);
 
 /// One plan and one job.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,6 +38,7 @@ pub(crate) struct Request {
     stderr: SinkHead,
     files: Vec<PathBuf>,
     collect: Option<Collect>,
+    items: u64,
 }
 
 /// A program; its text is among the raw parts, in the order of this list.
@@ -73,11 +77,12 @@ enum SinkHead {
     Capture,
     Forward,
     Both,
+    Live,
 }
 
 impl Request {
     /// Takes a job apart: head, raw parts, descriptors.
-    pub(crate) fn new(plan: &Plan, job: Job) -> Result<(Self, Blobs, Vec<OwnedFd>), Error> {
+    pub(crate) fn new(plan: &Plan, job: Job) -> Result<Apart, Error> {
         let (mut blobs, mut fds) = (Vec::new(), Vec::new());
         let program = match job.program {
             Program::Code { source, from_stdin } => {
@@ -130,6 +135,7 @@ impl Request {
                 fds.push(fd);
                 SinkHead::Both
             }
+            Sink::Live => SinkHead::Live,
         };
         let (stdout, stderr) = (sink(job.stdout), sink(job.stderr));
         let mut files = Vec::new();
@@ -149,8 +155,9 @@ impl Request {
             stderr,
             files,
             collect: job.collect,
+            items: job.items,
         };
-        Ok((request, blobs, fds))
+        Ok((request, blobs, fds, job.reader))
     }
 
     /// Puts a job together again; `None` when the parts do not fit the head.
@@ -204,6 +211,7 @@ impl Request {
                 SinkHead::Capture => Sink::Capture,
                 SinkHead::Forward => Sink::Forward(fds.next()?),
                 SinkHead::Both => Sink::Both(fds.next()?),
+                SinkHead::Live => Sink::Live,
             })
         };
         let (stdout, stderr) = (sink(self.stdout)?, sink(self.stderr)?);
@@ -227,6 +235,8 @@ impl Request {
             terminal: None,
             // They are in the plan already.
             limits: JobLimits::default(),
+            reader: None,
+            items: self.items,
         };
         Some((self.plan, job))
     }
@@ -265,6 +275,10 @@ fn apart(
 pub(crate) enum Reply {
     /// The outcome; captured output is among the raw parts, and so is its parcel, or in a descriptor.
     Outcome(Box<Outcome>, Option<ParcelHead>),
+    /// A piece of output while the job runs; it is the raw part.
+    Output { stderr: bool },
+    /// An item of a generator.
+    Item(ParcelHead),
     /// A failed step.
     Setup {
         step: String,
@@ -285,6 +299,27 @@ pub(crate) struct ParcelHead {
     memory: Option<u64>,
 }
 
+impl ParcelHead {
+    /// Takes a parcel apart: its bytes, or its descriptor.
+    pub(crate) fn new(parcel: Parcel) -> (Self, Option<Vec<u8>>, Option<Arc<OwnedFd>>) {
+        let (lengths, content) = parcel.into_parts();
+        let size = content.size();
+        let (memory, bytes, fd) = match content {
+            Content::Inline(bytes) => (None, Some(bytes), None),
+            Content::Memory(fd, _) => (Some(size), None, Some(fd)),
+        };
+        (Self { lengths, memory }, bytes, fd)
+    }
+
+    /// Puts a parcel together again.
+    pub(crate) fn parcel(self, bytes: Option<Vec<u8>>, fd: Option<OwnedFd>) -> Option<Parcel> {
+        match self.memory {
+            Some(size) => fd.map(|fd| Parcel::memory_of_ours(self.lengths, fd, size)),
+            None => Parcel::inline(self.lengths, bytes.unwrap_or_default()).ok(),
+        }
+    }
+}
+
 impl Reply {
     /// Takes a result apart: head, raw parts, and the memfd of a large value.
     pub(crate) fn new(result: Result<Outcome, Error>) -> (Self, Blobs, Option<Arc<OwnedFd>>) {
@@ -293,16 +328,10 @@ impl Reply {
         if let Self::Outcome(outcome, place) = &mut head
             && let Some(parcel) = outcome.parcel.take()
         {
-            let (lengths, content) = parcel.into_parts();
-            let size = content.descriptor().map(|_| content.size());
-            match content {
-                Content::Inline(bytes) => blobs.push(bytes),
-                Content::Memory(fd, _) => memory = Some(fd),
-            }
-            *place = Some(ParcelHead {
-                lengths,
-                memory: size,
-            });
+            let (head, bytes, fd) = ParcelHead::new(parcel);
+            blobs.extend(bytes);
+            memory = fd;
+            *place = Some(head);
         }
         (head, blobs, memory)
     }
@@ -368,19 +397,7 @@ impl Reply {
                 for file in &mut outcome.files {
                     file.content = blobs.next().unwrap_or_default();
                 }
-                outcome.parcel = match parcel {
-                    Some(ParcelHead {
-                        lengths,
-                        memory: Some(size),
-                    }) => fds
-                        .into_iter()
-                        .next()
-                        .map(|fd| Parcel::memory_of_ours(lengths, fd, size)),
-                    Some(ParcelHead { lengths, .. }) => {
-                        Parcel::inline(lengths, blobs.next().unwrap_or_default()).ok()
-                    }
-                    None => None,
-                };
+                outcome.parcel = parcel.and_then(|head| head.parcel(blobs.next(), fds.into_iter().next()));
                 Ok(*outcome)
             }
             Self::Setup {
@@ -397,6 +414,11 @@ impl Reply {
                 source: io::Error::from_raw_os_error(errno),
             }),
             Self::Failed { text } => Err(Error::Warden { text }),
+            // These come before the last word.
+            Self::Output { .. } | Self::Item(_) => Err(Error::Lost {
+                process: "warden",
+                how: "it gave no outcome".into(),
+            }),
         }
     }
 }

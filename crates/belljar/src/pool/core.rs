@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::reaper::Reaper;
-use super::settings::Settings;
+use super::settings::{Keep, Settings};
 use super::shelf::Shelf;
 use super::stats::{PoolStats, Sums, Warmed};
 use super::waiter::{Cancel, Grant, Waiter, lock};
@@ -50,6 +50,8 @@ pub(super) struct State {
 pub(super) enum Taken {
     Worker(Worker, Slot),
     Cold(String),
+    /// Cold, and [`Core::first_ended`] is to be told.
+    First,
     Cancelled,
 }
 
@@ -92,7 +94,12 @@ impl Core {
     }
 
     /// A worker for a job: a parked one at once, or one that is made for it.
-    pub(super) fn take(self: &Arc<Self>, sandbox: &Sandbox, cancel: Option<&Cancel>) -> Result<Taken, Error> {
+    pub(super) fn take(
+        self: &Arc<Self>,
+        sandbox: &Sandbox,
+        cancel: Option<&Cancel>,
+        may_be_first: bool,
+    ) -> Result<Taken, Error> {
         let digest = sandbox.digest();
         let waiter = {
             let mut state = lock(&self.state);
@@ -103,6 +110,7 @@ impl Core {
                 .entry(digest)
                 .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
             shelf.used = now;
+            shelf.released = false;
             // Those who wait already come first.
             if shelf.waiters.is_empty()
                 && let Some(worker) = shelf.take()
@@ -111,6 +119,19 @@ impl Core {
             }
             if let Some(reason) = shelf.cold(now) {
                 return Ok(Taken::Cold(reason));
+            }
+            // An interpreter of its own is there sooner than a template and a worker of it.
+            if may_be_first
+                && self.settings.cold_first
+                && shelf.modules.is_none()
+                && shelf.waiters.is_empty()
+                && shelf.first < self.settings.cores
+            {
+                shelf.first += 1;
+                shelf.first_since = now;
+                shelf.wanted = shelf.wanted.max(1);
+                self.wake.notify_one();
+                return Ok(Taken::First);
             }
             let running = state.busy;
             if running + state.queued >= self.settings.max_workers + self.settings.queue {
@@ -122,7 +143,7 @@ impl Core {
             state.counted.waits += 1;
             let waiter = Arc::new(Waiter::default());
             if let Some(shelf) = state.shelves.get_mut(&digest) {
-                shelf.missed(self.settings.ceiling);
+                shelf.missed(shelf.ceiling.unwrap_or(self.settings.ceiling));
                 shelf.waiters.push_back(waiter.clone());
             }
             waiter
@@ -147,6 +168,49 @@ impl Core {
             Grant::Cold(reason) => Taken::Cold(reason),
             Grant::Cancelled => Taken::Cancelled,
         })
+    }
+
+    /// One of a sandbox's first jobs is over, which ran cold.
+    pub(super) fn first_ended(&self, sandbox: &Sandbox) {
+        let mut state = lock(&self.state);
+        if let Some(shelf) = state.shelves.get_mut(&sandbox.digest()) {
+            shelf.first = shelf.first.saturating_sub(1);
+        }
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Sets what is kept for a sandbox.
+    pub(super) fn keep(&self, sandbox: &Sandbox, keep: Keep) {
+        let mut state = lock(&self.state);
+        let floor = self.settings.floor;
+        let shelf = state
+            .shelves
+            .entry(sandbox.digest())
+            .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
+        shelf.released = false;
+        shelf.used = Instant::now();
+        let most = self.settings.max_workers;
+        let ceiling = keep.ceiling.map(|ceiling| ceiling.clamp(1, most));
+        shelf.ceiling = ceiling;
+        shelf.idle = keep.idle;
+        shelf.floor = keep
+            .floor
+            .unwrap_or(floor)
+            .min(ceiling.unwrap_or(self.settings.ceiling.max(1)));
+        shelf.target = shelf.target.max(shelf.floor).min(ceiling.unwrap_or(usize::MAX));
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Nobody needs a sandbox any more.
+    pub(super) fn release(&self, sandbox: &Sandbox) {
+        let mut state = lock(&self.state);
+        if let Some(shelf) = state.shelves.get_mut(&sandbox.digest()) {
+            shelf.released = true;
+        }
+        drop(state);
+        self.wake.notify_one();
     }
 
     fn slot(self: &Arc<Self>, state: &mut State, digest: Digest) -> Slot {
@@ -361,7 +425,6 @@ impl Core {
     /// Waits until so many workers are parked, or it is clear that they will not be.
     pub(super) fn warm(&self, sandbox: &Sandbox, workers: usize) -> Result<Warmed, Error> {
         let digest = sandbox.digest();
-        let workers = workers.min(self.settings.ceiling);
         let until = Instant::now() + WARMING;
         let mut state = lock(&self.state);
         loop {
@@ -371,6 +434,7 @@ impl Core {
                 .entry(digest)
                 .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
             let now = Instant::now();
+            let workers = workers.min(shelf.ceiling.unwrap_or(self.settings.ceiling));
             let warmed = Warmed {
                 ready: shelf.parked.len(),
                 cold: shelf.cold(now),

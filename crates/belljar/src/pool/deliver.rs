@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::files::{self, Folder};
 use crate::job::{Job, Program, Sink, Stdin};
 use crate::plan::{Plan, Step};
+use crate::warden::foreign::Control;
 use crate::warden::init::{Init, pid_of};
 use crate::warden::outgoing::Outgoing;
 use crate::warden::pump::Input;
@@ -51,8 +52,9 @@ pub(super) fn deliver(
         init: Init::Kept(parked.init),
         group: worker.group,
         report: parked.report,
-        control: Some(parked.control),
+        control: Some(Control::new(parked.control)),
         outgoing,
+        leave: job.items,
         since,
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),
@@ -154,6 +156,7 @@ fn streams(plan: &Plan, job: &mut Job, [stdin, stdout, stderr]: [OwnedFd; 3]) ->
         stdout,
         stderr,
         terminal: None,
+        reader: job.reader.take(),
     })
 }
 

@@ -74,7 +74,7 @@ pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Outgoing> {
     }
     let frame = Outgoing::new(bytes);
     Some(match job.parcel() {
-        Some(parcel) => frame.parcel(parcel, 0),
+        Some(parcel) => frame.parcel(parcel, job.items),
         None => frame,
     })
 }

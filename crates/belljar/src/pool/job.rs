@@ -11,7 +11,7 @@ use super::frame::frame;
 use super::waiter::Cancel;
 use crate::cabinet;
 use crate::error::Error;
-use crate::job::Job;
+use crate::job::{Job, Program};
 use crate::outcome::{Captured, Changes, Outcome, Status, Usage};
 use crate::parcel::Parcel;
 use crate::plan::Plan;
@@ -83,6 +83,7 @@ const TRIES: usize = 8;
 enum Begun {
     Warm(Box<(Jar, Streams, Slot)>),
     Cold(String),
+    First,
     Cancelled,
 }
 
@@ -116,6 +117,11 @@ impl Core {
             let (mut jar, streams, slot) = match begun {
                 Begun::Warm(begun) => *begun,
                 Begun::Cold(reason) => return outcome(self.run_cold(sandbox, job, cancel, &reason)?),
+                Begun::First => {
+                    let ended = self.run_cold(sandbox, job, cancel, "no worker was ready yet");
+                    self.first_ended(sandbox);
+                    return outcome(ended?);
+                }
                 Begun::Cancelled => return outcome(nothing(plan, Status::Cancelled)),
             };
             let heard = listen(plan, &mut jar, streams, &steer);
@@ -173,9 +179,12 @@ impl Core {
         ends_with_value: bool,
     ) -> Result<Begun, Error> {
         loop {
-            let (worker, slot) = match self.take(sandbox, cancel)? {
+            // The value of a call comes early from a worker only.
+            let may_be_first = !matches!(job.program, Program::Call { .. });
+            let (worker, slot) = match self.take(sandbox, cancel, may_be_first)? {
                 Taken::Worker(worker, slot) => (worker, slot),
                 Taken::Cold(reason) => return Ok(Begun::Cold(reason)),
+                Taken::First => return Ok(Begun::First),
                 Taken::Cancelled => return Ok(Begun::Cancelled),
             };
             if cancel.is_some_and(|cancel| !cancel.runs()) {
@@ -255,6 +264,7 @@ impl Core {
 fn give_back(job: &mut Job, jar: &mut Jar, streams: Streams) -> bool {
     job.files = std::mem::take(&mut jar.inputs);
     job.collect = jar.collect.take();
+    job.reader = streams.reader;
     job.stdout = streams.stdout.give_back();
     job.stderr = streams.stderr.give_back();
     match streams.input.give_back() {

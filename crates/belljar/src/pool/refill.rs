@@ -102,7 +102,7 @@ fn next(core: &Core, state: &mut State) -> Action {
     let mut order: Vec<(bool, Instant, Digest)> = state
         .shelves
         .iter_mut()
-        .filter(|(_, shelf)| shelf.missing() > 0)
+        .filter(|(_, shelf)| shelf.missing() > 0 && !shelf.released && !shelf.holds(now))
         .filter_map(|(digest, shelf)| {
             let cold = shelf.cold(now).is_some();
             (!cold).then_some((
@@ -209,7 +209,8 @@ fn empty(shelf: &mut Shelf) -> Action {
 /// Gives up what nobody uses, and what has died.
 fn tidy(core: &Core, state: &mut State, now: Instant) -> Option<Action> {
     let idle = |shelf: &Shelf| {
-        shelf.is_idle() && shelf.floor == 0 && now.duration_since(shelf.used) >= core.settings.idle
+        let unused = || now.duration_since(shelf.used) >= shelf.idle.unwrap_or(core.settings.idle);
+        shelf.is_idle() && (shelf.released || shelf.floor == 0 && unused())
     };
     let found = state
         .shelves

@@ -22,8 +22,20 @@ pub(super) struct Settings {
     pub idle: Duration,
     pub rotate_jobs: u32,
     pub rotate_after: Duration,
+    pub cold_first: bool,
     /// Processors of this machine: so many workers are made at once.
     pub cores: usize,
+}
+
+/// What a pool keeps for one sandbox; what is not told is as the pool has it for all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Workers that are parked from now on, whether there are jobs or not.
+    pub floor: Option<usize>,
+    /// Most workers that are parked.
+    pub ceiling: Option<usize>,
+    /// Time without a job after which everything is given up.
+    pub idle: Option<Duration>,
 }
 
 /// Puts a [`Pool`] together. Every method changes one setting.
@@ -48,6 +60,7 @@ impl Default for PoolBuilder {
                 idle: Duration::from_secs(300),
                 rotate_jobs: 100,
                 rotate_after: Duration::from_secs(3600),
+                cold_first: false,
                 cores,
             },
         }
@@ -107,6 +120,12 @@ impl PoolBuilder {
     /// Time after which a template is replaced by a fresh one.
     pub fn rotate_after(mut self, time: Duration) -> Self {
         self.settings.rotate_after = time;
+        self
+    }
+
+    /// Whether a sandbox's first jobs run cold while its first worker is made, because they are done sooner; not unless told.
+    pub fn cold_first(mut self, cold: bool) -> Self {
+        self.settings.cold_first = cold;
         self
     }
 

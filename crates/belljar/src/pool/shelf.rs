@@ -15,6 +15,8 @@ use crate::sandbox::Sandbox;
 
 /// How often the number of parked workers is fitted to what is used of them.
 const FIT: Duration = Duration::from_secs(10);
+/// How long the first jobs of a sandbox have the processors for themselves.
+const HOLD: Duration = Duration::from_millis(200);
 /// Failures in a row after which jobs run cold for a while.
 const FAILURES: u32 = 3;
 /// How long, for the first time and at most; each time twice as long as the last.
@@ -54,6 +56,14 @@ pub(super) struct Shelf {
     pub arriving: usize,
     /// Workers that someone asked to have parked, job or not; until the shelf is idle.
     pub wanted: usize,
+    /// What was asked for it alone.
+    pub ceiling: Option<usize>,
+    pub idle: Option<Duration>,
+    /// Nobody needs it any more; a job that comes after all changes that.
+    pub released: bool,
+    /// Jobs that run cold because no worker is ready yet, and since when.
+    pub first: usize,
+    pub first_since: Instant,
     failures: u32,
     /// Why jobs run cold, and until when.
     cold: Option<(String, Instant)>,
@@ -96,6 +106,11 @@ impl Shelf {
             weight_known: false,
             arriving: 0,
             wanted: 0,
+            ceiling: None,
+            idle: None,
+            released: false,
+            first: 0,
+            first_since: now,
             failures: 0,
             cold: None,
             rest: REST,
@@ -194,8 +209,17 @@ impl Shelf {
         self.weight.saturating_mul((workers + template) as u64)
     }
 
+    /// Whether it leaves the processors to its first jobs for now: nobody waits, and they end soon or take their time.
+    pub(super) fn holds(&self, now: Instant) -> bool {
+        self.first > 0 && self.waiters.is_empty() && now.duration_since(self.first_since) < HOLD
+    }
+
     /// Whether nothing goes on in it.
     pub(super) fn is_idle(&self) -> bool {
-        self.busy == 0 && self.arriving == 0 && self.waiters.is_empty() && self.making.is_empty()
+        self.first == 0
+            && self.busy == 0
+            && self.arriving == 0
+            && self.waiters.is_empty()
+            && self.making.is_empty()
     }
 }

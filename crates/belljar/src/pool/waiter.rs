@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::core::Core;
 use super::worker::Worker;
+use crate::agent::MAX_ITEMS;
 use crate::client::Running;
 use crate::error::Error;
 use crate::sandbox::Digest;
@@ -151,6 +152,21 @@ impl Cancel {
                 self.kill();
             }
         }
+    }
+
+    /// Lets a generator give so many more items. A caller that gives leave faster than it is taken ends its job.
+    pub fn more(&self, items: u64) {
+        let leave = vec![b'm'; items.min(MAX_ITEMS) as usize];
+        let mut state = lock(&self.inner.state);
+        let given = match &mut state.phase {
+            Phase::Quiet | Phase::Waiting(..) => (&self.inner.ours).write(&leave),
+            Phase::Cold(warden) => warden.write(&leave),
+        };
+        drop(state);
+        if given.is_ok_and(|given| given == leave.len()) {
+            return;
+        }
+        self.kill();
     }
 
     /// From now on the job waits; gives `false` if it is not wanted any more.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use belljar_linux::cgroup::{Group, OomEvent};
 
 use crate::cabinet::Parked;
+use crate::warden::foreign::Control;
 use crate::warden::init::{Init, pid_of};
 use crate::warden::outgoing::Outgoing;
 use crate::warden::start::Jar;
@@ -64,14 +65,16 @@ impl Worker {
             init,
             worker: _,
             report,
+            control,
             ..
         } = *self.parked;
         Jar {
             init: Init::Kept(init),
             group: self.group,
             report,
-            control: None,
+            control: Some(Control::new(control)),
             outgoing: Outgoing::default(),
+            leave: 0,
             since: Instant::now(),
             inputs: Vec::new(),
             collect: None,

@@ -11,6 +11,8 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use crate::parcel::{Content, Parcel};
 use crate::wire::VERSION;
 
+/// Leave for more items.
+const MORE: u8 = 33;
 /// A parcel; it follows its job.
 const PARCEL: u8 = 34;
 
@@ -28,6 +30,14 @@ impl Outgoing {
         Self {
             bytes: Arc::new(bytes),
             ..Self::default()
+        }
+    }
+
+    /// Bytes that begin with a descriptor.
+    pub(crate) fn with(bytes: Vec<u8>, fd: Option<Arc<OwnedFd>>) -> Self {
+        Self {
+            descriptor: fd.map(|fd| (0, fd)),
+            ..Self::new(bytes)
         }
     }
 
@@ -52,6 +62,17 @@ impl Outgoing {
             }
         }
         self
+    }
+
+    /// Adds leave for so many more items.
+    pub(crate) fn more(&mut self, items: u64) {
+        if self.is_done() {
+            *self = Self::default();
+        }
+        let bytes = Arc::make_mut(&mut self.bytes);
+        bytes.extend([MORE, VERSION, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(8u64.to_le_bytes());
+        bytes.extend(items.to_le_bytes());
     }
 
     /// Whether nothing is left to write.

@@ -3,10 +3,12 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use super::remote::Remote;
 use super::{Steering, run};
 use crate::cabinet::{self, Opening};
 use crate::client::{Reply, Request, receive_with, send};
 use crate::error::Error;
+use crate::job::Live;
 
 /// Serves the caller behind standard input; gives the exit code of the process.
 pub fn serve() -> i32 {
@@ -27,7 +29,7 @@ fn answer() -> Result<(), Error> {
         .map_err(|error| Error::setup("take the caller's socket", error))?;
     // A session of its own: a Ctrl-C at the caller's terminal is the caller's to pass on. Fails for a leader already.
     let _ = rustix::process::setsid();
-    let (plan, job) = match asked(&socket)? {
+    let (plan, mut job) = match asked(&socket)? {
         Asked::Job(plan, job) => (*plan, *job),
         Asked::Cabinet(opening, keeper) => return cabinet::hold(&opening, keeper, &socket),
     };
@@ -36,6 +38,11 @@ fn answer() -> Result<(), Error> {
         Ok(OwnedFd::from(copy))
     });
     let steering = steering.map_err(|error| Error::setup("watch the caller", error))?;
+    if job.is_live() {
+        let socket = socket.try_clone();
+        let socket = socket.map_err(|error| Error::setup("tell the caller", error))?;
+        job.reader = Some(Live(Box::new(Remote::new(socket))));
+    }
     let result = run(&plan, job, Steering::Socket(steering));
     let (reply, blobs, memory) = Reply::new(result);
     let fds: Vec<_> = memory.iter().map(AsFd::as_fd).collect();

@@ -12,13 +12,14 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Gid, Uid};
 
+use super::foreign::Control;
 use super::init::{Init, pid_of};
 use super::outgoing::Outgoing;
 use super::pump::Input;
 use super::stream::Stream;
 use crate::error::Error;
 use crate::jar::{Report, Room, Sources, init, open_sources, receive};
-use crate::job::{Job, Sink, Stdin};
+use crate::job::{Job, Live, Sink, Stdin};
 use crate::plan::{Namespace, Plan, Step};
 use crate::runtime::Runtime;
 
@@ -36,9 +37,11 @@ pub(crate) struct Jar {
     /// The way to init.
     pub report: OwnedFd,
     /// The way to the guest runtime.
-    pub control: Option<OwnedFd>,
+    pub control: Option<Control>,
     /// What is still to be written to it.
     pub outgoing: Outgoing,
+    /// Items that the guest may still send.
+    pub leave: u64,
     /// When the job was delivered.
     pub since: Instant,
     /// Files that were put into a fresh /jar.
@@ -79,6 +82,7 @@ pub(crate) struct Streams {
     pub stdout: Stream,
     pub stderr: Stream,
     pub terminal: Option<OwnedFd>,
+    pub reader: Option<Live>,
 }
 
 impl Jar {
@@ -122,6 +126,11 @@ impl Jar {
             Some(_) => Ok(self.ended.unwrap_or_default()),
             None => self.empty(),
         }
+    }
+
+    /// The way to the guest runtime.
+    pub(super) fn voice(&self) -> Option<BorrowedFd<'_>> {
+        self.control.as_ref().and_then(Control::get)
     }
 
     /// The pids below which all of the jar's processes are: a worker's parent is its template, not its jar's init.
@@ -218,8 +227,9 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         init: Init::Child(child),
         group,
         report,
-        control,
+        control: control.map(Control::new),
         outgoing: outgoing(&job),
+        leave: job.items,
         since: Instant::now(),
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),
@@ -289,7 +299,7 @@ fn fault(plan: &Plan, step: &str) -> Result<(), Error> {
 /// What a job's runtime reads from its socket, where not from files.
 fn outgoing(job: &Job) -> Outgoing {
     match job.parcel() {
-        Some(parcel) => Outgoing::default().parcel(parcel, 0),
+        Some(parcel) => Outgoing::default().parcel(parcel, job.items),
         None => Outgoing::default(),
     }
 }
@@ -423,6 +433,7 @@ fn streams(plan: &Plan, job: &mut Job) -> Result<(Streams, [OwnedFd; 3]), Error>
             stdout,
             stderr,
             terminal,
+            reader: job.reader.take(),
         },
         [guest_in, guest_out, guest_err],
     ))

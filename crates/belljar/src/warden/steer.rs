@@ -19,7 +19,7 @@ pub enum Steering {
     None,
     /// Signals to this process: the first SIGINT goes to the guest, the second ends it, as do TERM, HUP and QUIT.
     Signals,
-    /// A socket: `i` interrupts, `k` or its end ends the run.
+    /// A socket: `i` interrupts, `m` lets one more item come, `k` or the end of the socket ends the run.
     Socket(OwnedFd),
 }
 
@@ -32,6 +32,8 @@ pub(super) enum Wish {
     End,
     /// The terminal has another size.
     Resize,
+    /// Let the guest send one more item.
+    More,
 }
 
 /// A steering that can be polled.
@@ -76,6 +78,7 @@ impl Steer {
                 let mut byte = [0];
                 match rustix::io::read(socket, &mut byte) {
                     Ok(1) if byte[0] == b'i' => Some(Wish::Interrupt),
+                    Ok(1) if byte[0] == b'm' => Some(Wish::More),
                     Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => None,
                     // The other end is gone, or said so.
                     _ => Some(Wish::End),

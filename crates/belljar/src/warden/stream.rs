@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::job::Sink;
+use crate::job::{Live, Sink, Which};
 use crate::outcome::Captured;
 
 /// What is kept of the end when the middle is dropped; never more than half of the cap.
@@ -18,6 +18,8 @@ pub(super) const BUFFER: usize = 64 << 10;
 pub(super) const PAGE: usize = 4 << 10;
 /// A pipe that polls as writable takes this much without blocking.
 const PIECE: usize = 4096;
+/// How long to wait for a reader that has no room.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// An output stream on its way from the guest to the caller.
 pub(crate) struct Stream {
@@ -27,6 +29,8 @@ pub(crate) struct Stream {
     sink: Option<OwnedFd>,
     /// Bytes on their way to the sink. While there are some, nothing more is read: the guest waits for its reader.
     pending: Vec<u8>,
+    /// Whether it goes to the job's reader in the place of a sink.
+    live: bool,
     keep: bool,
     cap: u64,
     taken: u64,
@@ -41,16 +45,19 @@ impl Stream {
     pub(crate) fn new(source: OwnedFd, sink: Sink, cap: u64) -> Result<Self, Error> {
         rustix::io::ioctl_fionbio(&source, true)
             .map_err(|error| Error::setup("prepare an output stream", error))?;
+        let live = matches!(sink, Sink::Live);
         let (sink, keep) = match sink {
             Sink::Null => (None, false),
             Sink::Capture => (None, true),
             Sink::Forward(fd) => (Some(fd), false),
             Sink::Both(fd) => (Some(fd), true),
+            Sink::Live => (None, true),
         };
         Ok(Self {
             source: Some(source),
             sink,
             pending: Vec::new(),
+            live,
             keep,
             cap,
             taken: 0,
@@ -68,7 +75,27 @@ impl Stream {
         {
             return Some((sink.as_fd(), PollFlags::OUT));
         }
+        if self.waits() {
+            return None;
+        }
         self.source.as_ref().map(|source| (source.as_fd(), PollFlags::IN))
+    }
+
+    /// Whether the job's reader has not taken everything yet.
+    pub(super) fn waits(&self) -> bool {
+        self.live && !self.pending.is_empty()
+    }
+
+    /// Offers the job's reader what it has not taken yet.
+    pub(super) fn offer(&mut self, which: Which, reader: Option<&mut Live>) {
+        if !self.waits() {
+            return;
+        }
+        let taken = match reader {
+            Some(Live(reader)) => reader.output(which, &self.pending).min(self.pending.len()),
+            None => self.pending.len(),
+        };
+        self.pending.drain(..taken);
     }
 
     /// Moves what can be moved without blocking.
@@ -104,7 +131,7 @@ impl Stream {
         if self.keep {
             self.head.extend_from_slice(first);
         }
-        if self.sink.is_some() {
+        if self.sink.is_some() || self.live {
             self.pending.extend_from_slice(first);
         }
         self.tail.extend(rest);
@@ -114,6 +141,9 @@ impl Stream {
     }
 
     fn write(&mut self) {
+        if self.live {
+            return;
+        }
         let Some(sink) = &self.sink else {
             self.pending.clear();
             return;
@@ -137,7 +167,16 @@ impl Stream {
     }
 
     /// Takes the rest, once every writer is gone.
-    pub(super) fn drain(&mut self, buffer: &mut Vec<u8>, ended: &mut dyn FnMut() -> bool) {
+    pub(super) fn drain(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        which: Which,
+        reader: Option<&mut Live>,
+        ended: &mut dyn FnMut() -> bool,
+    ) {
+        if self.live {
+            return self.drain_live(buffer, which, reader, ended);
+        }
         while self.source.is_some() || (!self.pending.is_empty() && self.sink.is_some()) {
             if self.pending.is_empty() {
                 let before = self.taken;
@@ -161,6 +200,52 @@ impl Stream {
         }
     }
 
+    fn drain_live(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        which: Which,
+        mut reader: Option<&mut Live>,
+        ended: &mut dyn FnMut() -> bool,
+    ) {
+        loop {
+            let before = self.taken;
+            if self.pending.is_empty() {
+                self.read(buffer);
+            }
+            if self.pending.is_empty() && self.taken == before {
+                self.source = None;
+                break;
+            }
+            if !self.deliver(which, reader.as_deref_mut(), ended) {
+                reader = None;
+            }
+        }
+        // What was kept of the end follows the head.
+        self.pending = self.tail.iter().copied().collect();
+        self.deliver(which, reader, ended);
+        self.pending.clear();
+    }
+
+    /// Waits until the job's reader has taken everything; `false` when the caller gave up waiting.
+    fn deliver(
+        &mut self,
+        which: Which,
+        mut reader: Option<&mut Live>,
+        ended: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        loop {
+            self.offer(which, reader.as_deref_mut());
+            if self.pending.is_empty() {
+                return true;
+            }
+            if ended() {
+                self.pending.clear();
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
     /// Writes one piece; `false` when the caller gave up waiting for its reader.
     fn wait_for_reader(&mut self, ended: &mut dyn FnMut() -> bool) -> bool {
         let Some(sink) = &self.sink else { return false };
@@ -181,6 +266,7 @@ impl Stream {
     /// Where it was to go, when nothing has come.
     pub(crate) fn give_back(self) -> Sink {
         match (self.sink, self.keep) {
+            _ if self.live => Sink::Live,
             (None, false) => Sink::Null,
             (None, true) => Sink::Capture,
             (Some(fd), false) => Sink::Forward(fd),

@@ -5,6 +5,7 @@ mod frames;
 mod hear;
 mod wait;
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use rustix::process::Signal;
 use self::end::captured;
 use self::wait::Source;
 use super::cpu;
+use super::foreign::Foreign;
 use super::pump::Relay;
 use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
@@ -73,7 +75,9 @@ struct Watch<'a> {
     oom: Option<OomEvent>,
     decoder: Decoder,
     /// One that came with the first byte of a frame that is not whole yet.
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<Foreign>,
+    /// Items that the job's reader has had no room for. Nothing is read from the guest meanwhile.
+    items: VecDeque<Parcel>,
     relay: Option<Relay>,
     /// The guest's first process, where this jar was built for it.
     guest: Option<OwnedFd>,
@@ -168,6 +172,7 @@ impl<'a> Watch<'a> {
             oom,
             decoder: Decoder::default(),
             descriptor: None,
+            items: VecDeque::new(),
             relay: None,
             guest: None,
             failed: None,
@@ -225,6 +230,7 @@ impl<'a> Watch<'a> {
                 Source::Master => self.relay(PollFlags::empty(), events),
             }
         }
+        self.offer();
         self.ask_kernel();
         // Nothing that comes after counts: a worker's first process is not its jar's, and the value of a call its end.
         if self.jar.warm.is_some() && self.seen.status.is_some() || self.has_value() || self.unread {
@@ -270,6 +276,10 @@ impl<'a> Watch<'a> {
                 if let Some(relay) = &self.relay {
                     relay.resize();
                 }
+            }
+            Some(Wish::More) => {
+                self.jar.leave += 1;
+                self.jar.outgoing.more(1);
             }
             Some(Wish::Interrupt) if !self.seen.interrupted => {
                 self.seen.interrupted = true;

@@ -1,9 +1,8 @@
 //! What a guest's frame holds besides its bytes: a value that only its client can read, or why there is none.
 
-use std::os::fd::OwnedFd;
-
 use serde::Deserialize;
 
+use super::foreign::Foreign;
 use crate::agent::INLINE;
 use crate::outcome::Refused;
 use crate::parcel::{Parcel, ParcelError};
@@ -21,7 +20,7 @@ pub(crate) enum WordError {
     Wire(#[from] crate::wire::WireError),
     #[error(transparent)]
     Parcel(#[from] ParcelError),
-    #[error("a frame speaks of a descriptor, and none came")]
+    #[error("a frame speaks of a descriptor, and no file came")]
     NoDescriptor,
     #[error("a body of {0} bytes is in the stream, and not in a sealed memfd")]
     Inline(usize),
@@ -51,7 +50,7 @@ enum Encoding {
 /// The parcel in a frame, taken out of it, or why the guest has sent none.
 pub(crate) fn open(
     frame: &mut Frame,
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<Foreign>,
 ) -> Result<(Option<Parcel>, Option<Refused>), WordError> {
     if !matches!(frame.kind, Kind::Returned | Kind::Item) {
         return Ok((None, None));
@@ -62,7 +61,8 @@ pub(crate) fn open(
     };
     let parcel = match frame.descriptor {
         Some(size) => {
-            let fd = descriptor.ok_or(WordError::NoDescriptor)?;
+            let fd = descriptor.and_then(Foreign::into_file);
+            let fd = fd.ok_or(WordError::NoDescriptor)?;
             Parcel::memory(head.parts, fd, size)?
         }
         None if head.encoding == Encoding::Json && frame.kind == Kind::Returned => {

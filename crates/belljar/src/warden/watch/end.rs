@@ -1,22 +1,27 @@
 //! The end of a run: the jar is emptied, and what it had already said and printed is taken.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use belljar_linux::process;
+use belljar_linux::{descriptors, process};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{Kill, Watch, Watched};
 use crate::error::Error;
 use crate::jar::{Report, receive};
+use crate::job::Which;
 use crate::outcome::Captured;
 use crate::warden::cpu;
+use crate::warden::foreign::Foreign;
 use crate::warden::start::Streams;
 use crate::warden::steer::Wish;
 use crate::warden::stream::{BUFFER, Stream};
 
 /// How long a guest whose time is up may take to say where it is.
 const ANSWER: Duration = Duration::from_millis(20);
+
+/// How long to wait for a reader that has no room.
+const PAUSE: Duration = Duration::from_millis(2);
 
 impl Watch<'_> {
     /// Once the jar is to end: empty it, then take what it had already written.
@@ -39,7 +44,7 @@ impl Watch<'_> {
             self.streams.terminal = None;
             let _ = self.told(report, fds);
         }
-        while self.decoder.wants() > 0 && self.jar.control.is_some() && readable(self.jar.control.as_ref()) {
+        while self.decoder.wants() > 0 && self.jar.voice().is_some_and(readable) {
             self.hear();
         }
         self.drain();
@@ -54,19 +59,33 @@ impl Watch<'_> {
     pub(super) fn drain(&mut self) {
         let steer = self.steer;
         let mut ended = || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
-        self.streams.stdout.drain(&mut self.buffer, &mut ended);
-        self.streams.stderr.drain(&mut self.buffer, &mut ended);
+        let Streams {
+            stdout,
+            stderr,
+            reader,
+            ..
+        } = &mut self.streams;
+        stdout.drain(&mut self.buffer, Which::Stdout, reader.as_mut(), &mut ended);
+        stderr.drain(&mut self.buffer, Which::Stderr, reader.as_mut(), &mut ended);
+        while !self.items.is_empty() {
+            self.offer();
+            if self.items.is_empty() || matches!(steer.next(), Some(Wish::Interrupt | Wish::End)) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Asks a guest whose time is up where it is; its runtime answers in the place of a frame, or not at all.
     fn ask_where(&mut self) {
-        let (Some(guest), Some(control)) = (self.guest(), &self.jar.control) else {
+        let (Some(guest), Some(control)) = (self.guest(), self.jar.voice()) else {
             return;
         };
         if self.decoder.is_empty() && process::signal_last(guest).is_ok() && readable_within(control, ANSWER)
         {
             self.buffer.resize(BUFFER, 0);
-            let length = rustix::io::read(control, &mut self.buffer[..]).unwrap_or(0);
+            let (length, fds) = descriptors::receive_now(control, &mut self.buffer).unwrap_or_default();
+            fds.into_iter().map(Foreign::new).for_each(drop);
             self.seen.stuck = Some(String::from_utf8_lossy(&self.buffer[..length]).into_owned());
             self.jar.control = None;
         }
@@ -119,21 +138,21 @@ pub(super) fn captured(streams: Streams) -> Result<(Captured, Captured, bool), E
     Ok((stdout.finish(), stderr.finish(), overflowed))
 }
 
-fn readable(fd: Option<&OwnedFd>) -> bool {
-    fd.is_some_and(|fd| readable_within(fd, Duration::ZERO))
+fn readable(fd: BorrowedFd<'_>) -> bool {
+    readable_within(fd, Duration::ZERO)
 }
 
-fn readable_within(fd: &OwnedFd, wait: Duration) -> bool {
+fn readable_within(fd: BorrowedFd<'_>, wait: Duration) -> bool {
     let wait = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(wait.subsec_nanos()),
     };
-    let mut list = [PollFd::new(fd, PollFlags::IN)];
+    let mut list = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     rustix::event::poll(&mut list, Some(&wait)).is_ok_and(|ready| ready > 0)
 }
 
 fn poll_report(report: &OwnedFd) -> std::io::Result<Option<(Report, Vec<OwnedFd>)>> {
-    if readable(Some(report)) {
+    if readable(report.as_fd()) {
         receive(report.as_fd())
     } else {
         Ok(None)

@@ -1,13 +1,15 @@
 //! What is said between the watch and the guest runtime. All that comes is hostile.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use belljar_linux::descriptors;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use super::Watch;
-use crate::warden::start::Jar;
+use crate::job::{Live, Which};
+use crate::warden::foreign::{Control, Foreign};
+use crate::warden::start::{Jar, Streams};
 use crate::warden::stream::grow;
 use crate::warden::word::{self, WordError};
 use crate::wire::{Frame, Kind};
@@ -27,19 +29,45 @@ impl Watch<'_> {
         let Jar {
             control, outgoing, ..
         } = &mut *self.jar;
-        if let Some(control) = control
-            && outgoing.send(control.as_fd()).is_err()
+        if let Some(control) = control.as_ref().and_then(Control::get)
+            && outgoing.send(control).is_err()
         {
             // The worker is gone, and its end will be told; or it does not want the rest.
             outgoing.give_up();
         }
     }
 
+    /// Offers the job's reader what there is for it.
+    pub(super) fn offer(&mut self) {
+        let Streams {
+            stdout,
+            stderr,
+            reader,
+            ..
+        } = &mut self.streams;
+        stdout.offer(Which::Stdout, reader.as_mut());
+        stderr.offer(Which::Stderr, reader.as_mut());
+        while let Some(item) = self.items.pop_front() {
+            // Output that was printed before an item is read before it, as far as it has been seen.
+            if let Some(Live(reader)) = reader
+                && let Err(item) = reader.item(item)
+            {
+                self.items.push_front(item);
+                return;
+            }
+        }
+    }
+
+    /// Whether the reader has had no room for something.
+    pub(super) fn is_waiting_for_reader(&self) -> bool {
+        !self.items.is_empty() || self.streams.stdout.waits() || self.streams.stderr.waits()
+    }
+
     pub(super) fn hear(&mut self) {
         self.make_buffer();
-        let Some(control) = &self.jar.control else { return };
+        let Some(control) = self.jar.voice() else { return };
         // A whole small frame in one read; what comes after the last one is the decoder's to ignore.
-        match descriptors::receive_now(control.as_fd(), &mut self.buffer) {
+        match descriptors::receive_now(control, &mut self.buffer) {
             Ok((0, _)) => self.jar.control = None,
             Ok((length, fds)) => {
                 if let Err(error) = self.take(length, fds) {
@@ -59,6 +87,7 @@ impl Watch<'_> {
 
     /// Takes what was read: bytes of frames, and the descriptor of one.
     fn take(&mut self, length: usize, fds: Vec<OwnedFd>) -> Result<(), WordError> {
+        let fds: Vec<Foreign> = fds.into_iter().map(Foreign::new).collect();
         if fds.len() + usize::from(self.descriptor.is_some()) > 1 {
             return Err(WordError::Descriptor);
         }
@@ -88,7 +117,9 @@ impl Watch<'_> {
         let descriptor = frame.descriptor.and_then(|_| self.descriptor.take());
         let (parcel, refused) = word::open(&mut frame, descriptor)?;
         if frame.kind == Kind::Item {
-            return Err(WordError::Item);
+            self.jar.leave = self.jar.leave.checked_sub(1).ok_or(WordError::Item)?;
+            self.items.extend(parcel);
+            return Ok(());
         }
         self.seen.frame = Some(frame);
         (self.seen.parcel, self.seen.refused) = (parcel, refused);

@@ -13,6 +13,9 @@ const CPU_LOOK: Duration = Duration::from_millis(20);
 /// How often the kernel is asked how a worker ended: it knows when the worker has been reaped.
 const GONE_LOOK: Duration = Duration::from_millis(2);
 
+/// How often a reader that had no room is asked again.
+const OFFER: Duration = Duration::from_millis(2);
+
 /// Everything that is polled, in the order of the poll list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
@@ -38,15 +41,10 @@ impl Watch<'_> {
             wanted.push((Source::Worker, warm.worker.as_fd(), PollFlags::IN));
         }
         let mut control = PollFlags::empty();
-        control.set(PollFlags::IN, self.decoder.wants() > 0);
+        control.set(PollFlags::IN, self.decoder.wants() > 0 && self.items.is_empty());
         control.set(PollFlags::OUT, self.unsent());
         if !control.is_empty() {
-            wanted.extend(
-                self.jar
-                    .control
-                    .as_ref()
-                    .map(|fd| (Source::Control, fd.as_fd(), control)),
-            );
+            wanted.extend(self.jar.voice().map(|fd| (Source::Control, fd, control)));
         }
         wanted.extend(
             self.streams
@@ -115,7 +113,8 @@ impl Watch<'_> {
             .gone
             .filter(|_| self.seen.status.is_none())
             .map(|_| GONE_LOOK);
-        let least = [until, look, late, gone].into_iter().flatten().min();
+        let offer = self.is_waiting_for_reader().then_some(OFFER);
+        let least = [until, look, late, gone, offer].into_iter().flatten().min();
         // Rounded up, so that the deadline has passed when the wait is over.
         least.map(|least| Timespec {
             tv_sec: least.as_secs() as i64,

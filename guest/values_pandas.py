@@ -130,7 +130,7 @@ def array(values):
     if kind == "ArrowExtensionArray":
         if not host["features"] & ARROW:
             fix = "install pyarrow on the host, or convert_dtypes(dtype_backend='numpy_nullable')"
-            raise Bad(None, f"is of {dtype}, and the host has no recent pyarrow", fix)
+            raise Bad(None, f"is of {dtype}, and the host has no pyarrow", fix)
         return "a", part("values_arrow")["lower"](values.__arrow_array__())
     raise Bad(None, f"is of {dtype}", "use astype(object) or another type")
 

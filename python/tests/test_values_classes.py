@@ -210,6 +210,15 @@ def test_keep(monkeypatch: pytest.MonkeyPatch) -> None:
         back([0, inside.keep(threading.Lock())])
 
 
+def test_the_guest_learns_what_the_host_has() -> None:
+    from belljar._values.features import features, installed
+
+    assert features() == 1 and installed("pyarrow") and not installed("no_such_package")
+    guest["decode"](*_values.encode(1, pickler=pickler))
+    assert guest["host"]["features"] == 1
+    guest["host"]["features"] = 0
+
+
 def test_host_to_guest() -> None:
     shared = [1]
     value = {"a": shared, "b": shared, "c": pickle.PickleBuffer(bytearray(200_000)), 3: (None, LINE)}

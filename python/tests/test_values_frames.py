@@ -178,7 +178,7 @@ def test_pandas_with_arrow_types() -> None:
             guest["host"]["features"] = 0
             assert str(made.dtype) == str(series.dtype)
             assert made.array.__arrow_array__().equals(series.array.__arrow_array__())
-    with pytest.raises(TypeError, match=r"result\[0\] is of int64\[pyarrow\], and the host has no recent pyarrow"):
+    with pytest.raises(TypeError, match=r"result\[0\] is of int64\[pyarrow\], and the host has no pyarrow"):
         back([pd.Series([1], dtype="int64[pyarrow]")])
 
 

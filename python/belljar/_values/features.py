@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+
 PYARROW = 1
-# The first that does not unpickle what it reads.
-LEAST = (14, 0, 1)
 known: list[int] = []
 
 
 def features() -> int:
     """A set of bits that goes with each job."""
     if not known:
-        known.append(PYARROW if recent("pyarrow") else 0)
+        known.append(PYARROW if installed("pyarrow") else 0)
     return known[0]
 
 
-def recent(name: str) -> bool:
-    """Asks the files on disk: to import it takes a second."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        numbers = [int(number) for number in version(name).split(".")[:3]]
-    except (PackageNotFoundError, ValueError):
-        return False
-    return tuple(numbers) >= LEAST
+def installed(name: str) -> bool:
+    """Asks the finders: to import it takes a second, and to ask for its version 20 ms."""
+    if name in sys.modules:
+        return sys.modules[name] is not None
+    return any(finder.find_spec(name, None) is not None for finder in sys.meta_path if hasattr(finder, "find_spec"))

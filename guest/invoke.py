@@ -1,7 +1,7 @@
 """Runs what the host has encoded, and encodes what comes of it: `values` knows how, and the engine reads neither.
 
-The parcel is read from descriptor 3, where it follows the job: a header of numbers, and a body in which each part begins
-at a multiple of 64, in the stream or as a sealed memfd.
+The parcel is read from descriptor 3, where it follows the job: a header of numbers, and a body in which each part
+begins at a multiple of 64, in the stream or as a sealed memfd.
 """
 
 import sys
@@ -63,6 +63,11 @@ def give(items, leave, encode, send):
         send(*frame(ITEM, *encode(item)))
 
 
+def answer(asked):
+    if not asked.done():
+        asked.set_result(None)
+
+
 async def give_async(items, leave, encode, send):
     from asyncio import get_running_loop
 
@@ -72,7 +77,7 @@ async def give_async(items, leave, encode, send):
         if not leave.count:
             # Other tasks of the job go on meanwhile.
             asked = loop.create_future()
-            loop.add_reader(3, lambda asked=asked: asked.done() or asked.set_result(None))
+            loop.add_reader(3, answer, asked)
             await asked
             loop.remove_reader(3)
         leave.take()

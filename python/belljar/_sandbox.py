@@ -49,7 +49,9 @@ class Sandbox:
             raise BelljarError("the sandbox is closed", "make another, or do it inside the with block")
         agent = _agent.current()
         if self._open is None or self._open[0] is not agent or self._open[1].error() is not None:
-            self._open = agent, agent.rooms.open(self.policy.head()[1])
+            # A worker is ready from the start, and as long as it is open.
+            head = {**self.policy.head()[1], "pool": {"floor": 1}}
+            self._open = agent, agent.rooms.open(head)
         return self._open
 
     def guest(self) -> Guest:

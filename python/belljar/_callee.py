@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Arguments that any pickler sends in the same way.
 SIMPLE = frozenset((int, float, str, bytes, bool, type(None)))
+# What the guest's side of the encoding raises.
+REFUSED = "belljar.values.ValueRefused"
 # Annotations that name no class to be built again.
 PLAIN_TYPES = (None, int, str, float, bool, bytes, dict, list, tuple, set, object)
 
@@ -146,6 +148,10 @@ class Callee:
 def failure(outcome: Outcome) -> BelljarError:
     """What a call raises that has no value."""
     error = outcome.exception
+    if error is not None and error.type_name == REFUSED:
+        # The function has returned; it is the value that cannot come out.
+        reason, _, fix = error.message.rpartition("; ")
+        return ValueRefused(reason or fix, fix if reason else None)
     if error is not None:
         return error
     if outcome.status == "cancelled":

@@ -18,7 +18,7 @@ from typing import Any
 
 GUEST = Path(__file__).resolve().parent.parent
 PARTS = ("boot", "script", "call", "ended", "report", "invoke", *(path.stem for path in GUEST.glob("values*.py")))
-KINDS = {1: "returned", 2: "raised", 3: "exited"}
+KINDS = {1: "returned", 2: "raised", 3: "exited", 16: "item"}
 
 
 @dataclass
@@ -72,6 +72,7 @@ def boot(
     stdin: bytes = b"",
     cwd: str | None = None,
     timeout: float = 60,
+    said: bytes = b"",
 ) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         # As in a jar: a job that gives up its rights still finds the runtime.
@@ -87,6 +88,7 @@ def boot(
             shell, stdin=-1, stdout=-1, stderr=-1, pass_fds=[theirs.fileno()], cwd=cwd or folder, env=environment()
         )
         theirs.close()
+        ours.sendall(said)
         received = bytearray()
         reader = threading.Thread(target=drain, args=(ours, received))
         reader.start()

@@ -24,7 +24,7 @@ from harness import PARTS as COLD_PARTS
 
 SKIPS = (GUEST.parent / "tests/skips.toml").read_text()
 PARTS = (*COLD_PARTS, "template", "seal", "seeds", "worker", "preload")
-KINDS = {1: "returned", 2: "raised", 3: "exited", 8: "parked", 9: "failed"}
+KINDS = {1: "returned", 2: "raised", 3: "exited", 16: "item", 8: "parked", 9: "failed"}
 SECONDS = 30
 
 # A shell ignores these two for what it starts in the background, which is inherited; a real keeper resets them.

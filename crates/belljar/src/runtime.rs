@@ -76,12 +76,15 @@ o.write(b''.join(code for _, code in parts))
 /// One file: its name and what is in it.
 pub(crate) type RuntimeFile<'a> = (Cow<'a, str>, &'a [u8]);
 
+/// Names of files, and where in a pack their contents are.
+type Index = Vec<(String, Range<usize>)>;
+
 /// The runtime in the form that a jar gets.
 pub(crate) struct Runtime {
     /// A pack of bytecode, or its beginning; empty where the source is used.
     bytes: Vec<u8>,
     /// Names, and where in it their contents are.
-    index: Vec<(String, Range<usize>)>,
+    index: Index,
     /// How many files it is.
     count: usize,
     wants_compiling: bool,
@@ -152,7 +155,7 @@ impl Runtime {
 }
 
 /// The first files of a pack that is kept; no more of it is read than they need.
-fn read((file, size): (File, usize), count: usize) -> Option<(Vec<u8>, Vec<(String, Range<usize>)>)> {
+fn read((file, size): (File, usize), count: usize) -> Option<(Vec<u8>, Index)> {
     let whole = count == SOURCE.len();
     let mut bytes = Vec::new();
     fill(&file, &mut bytes, if whole { size } else { size.min(FIRST_READ) })?;
@@ -209,7 +212,7 @@ fn pack(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// Names and places of the files in a pack of `size` bytes, from its beginning. Total: what is not a whole pack of all that
 /// we have, in our order, is nothing.
-fn unpack(bytes: &[u8], size: usize) -> Option<Vec<(String, Range<usize>)>> {
+fn unpack(bytes: &[u8], size: usize) -> Option<Index> {
     let mut rest = bytes;
     if number(&mut rest)? != SOURCE.len() {
         return None;

@@ -141,7 +141,7 @@ impl Core {
                 Ok(Heard::Unread(streams)) => {
                     tracing::debug!("a worker went before it had read its job; another one gets it");
                     self.lose(slot);
-                    let again = give_back(&mut job, &mut jar, streams);
+                    let again = give_back(&mut job, &mut jar, *streams);
                     self.reaper.take(jar);
                     if again {
                         continue;

@@ -97,7 +97,7 @@ pub(crate) enum Heard {
     /// The end of the jar.
     End(Box<Watched>),
     /// The end of a worker that had not read its job: another one can have it, and the caller's streams.
-    Unread(Streams),
+    Unread(Box<Streams>),
 }
 
 /// The value of a call, and what it had printed.
@@ -122,7 +122,7 @@ pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer
     while !watch.step()? {}
     if watch.unread && watch.seen.kill.is_none() {
         let _ = watch.jar.init.kill();
-        return Ok(Heard::Unread(watch.streams));
+        return Ok(Heard::Unread(Box::new(watch.streams)));
     }
     if watch.has_value()
         && watch.seen.kill.is_none()

@@ -353,6 +353,18 @@ impl Group {
         stats
     }
 
+    /// Processor time that the group used so far, in microseconds; `None` where no controller counts it.
+    pub fn cpu_usec(&self) -> Option<u64> {
+        let part = |part: &Part| {
+            if self.v2 {
+                v2::cpu_usec(part)
+            } else {
+                v1::cpu_usec(part)
+            }
+        };
+        self.parts.iter().find_map(part)
+    }
+
     /// Sends SIGKILL to every process of the group.
     ///
     /// `cgroup.kill` (5.14) is atomic against forks and returns at once. Without it the list is gone through until it

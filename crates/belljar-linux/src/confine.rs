@@ -1,10 +1,10 @@
 //! Landlock: file rules repeated as a second wall, TCP ports, scopes for signals and abstract sockets.
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,14 @@ pub enum ConfineError {
     /// A path of the rules cannot be opened.
     #[error("cannot open {path} for a Landlock rule: {source}")]
     Path {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The kernel refused the rule for a path.
+    #[error("cannot make a Landlock rule for {path}: {source}")]
+    Rule {
         /// The path.
         path: PathBuf,
         /// Why.
@@ -100,6 +108,95 @@ pub fn prepare(rules: &Rules) -> Result<OwnedFd, ConfineError> {
     Option::<OwnedFd>::from(create(rules)?).ok_or(ConfineError::Partial)
 }
 
+/// What the rules of many rulesets have in common: the paths that lead to the same inodes everywhere, opened once.
+#[derive(Debug)]
+pub struct Prepared {
+    rules: Rules,
+    places: Vec<Place>,
+}
+
+/// One path, and what may be done below it.
+#[derive(Debug)]
+struct Place {
+    /// None for one that each ruleset opens anew.
+    fd: Option<OwnedFd>,
+    access: u64,
+}
+
+impl Prepared {
+    /// Opens all paths but those of which `differs` says that they are something else for each ruleset; whether they are
+    /// folders is the same.
+    pub fn new(rules: &Rules, differs: impl Fn(&Path) -> bool) -> Result<Self, ConfineError> {
+        let place = |rule: &Rule| {
+            let (fd, is_folder) = open_for(rule)?;
+            let access = access(rule, is_folder, abi(rules.abi)).bits();
+            let fd = (!differs(&rule.path)).then_some(fd);
+            Ok(Place { fd, access })
+        };
+        let places = rules
+            .paths
+            .iter()
+            .map(place)
+            .collect::<Result<_, ConfineError>>()?;
+        let rules = rules.clone();
+        Ok(Self { rules, places })
+    }
+
+    /// The descriptors that it needs to be open.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.places
+            .iter()
+            .filter_map(|place| Some(place.fd.as_ref()?.as_fd()))
+    }
+
+    /// Builds one ruleset, as [`prepare`] does.
+    pub fn ruleset(&self) -> Result<OwnedFd, ConfineError> {
+        let empty = empty(&self.rules)?;
+        let ruleset = Option::<OwnedFd>::from(empty).ok_or(ConfineError::Partial)?;
+        for (rule, place) in self.rules.paths.iter().zip(&self.places) {
+            let opened;
+            let fd = match &place.fd {
+                Some(fd) => fd.as_fd(),
+                None => {
+                    opened = open_for(rule)?.0;
+                    opened.as_fd()
+                }
+            };
+            let beneath = PathBeneathAttr {
+                allowed_access: place.access,
+                parent_fd: fd.as_raw_fd(),
+            };
+            // SAFETY: the kernel reads the attribute, which lives until the call is over.
+            let added = unsafe {
+                libc::syscall(
+                    libc::SYS_landlock_add_rule,
+                    ruleset.as_raw_fd(),
+                    RULE_PATH_BENEATH,
+                    &raw const beneath,
+                    0,
+                )
+            };
+            if added < 0 {
+                return Err(ConfineError::Rule {
+                    path: rule.path.clone(),
+                    source: std::io::Error::last_os_error(),
+                });
+            }
+        }
+        Ok(ruleset)
+    }
+}
+
+/// The kernel's `struct landlock_path_beneath_attr`, which is packed.
+#[repr(C, packed)]
+struct PathBeneathAttr {
+    allowed_access: u64,
+    parent_fd: i32,
+}
+
+/// `LANDLOCK_RULE_PATH_BENEATH`.
+const RULE_PATH_BENEATH: u32 = 1;
+
 /// Applies a prepared ruleset to this thread and everything it starts. Needs no_new_privs.
 pub fn apply(ruleset: BorrowedFd<'_>) -> Result<(), ConfineError> {
     // SAFETY: a descriptor and no flags.
@@ -109,7 +206,8 @@ pub fn apply(ruleset: BorrowedFd<'_>) -> Result<(), ConfineError> {
     Ok(())
 }
 
-fn create(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
+/// A ruleset that denies everything that the rules are about.
+fn empty(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
     let abi = abi(rules.abi);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -120,23 +218,37 @@ fn create(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
     if rules.scoped && rules.abi >= 6 {
         ruleset = ruleset.scope(Scope::from_all(abi))?;
     }
-    let mut created = ruleset.create()?.no_new_privs(false);
+    Ok(ruleset.create()?.no_new_privs(false))
+}
+
+fn create(rules: &Rules) -> Result<RulesetCreated, ConfineError> {
+    let mut created = empty(rules)?;
     for rule in &rules.paths {
-        let (fd, is_folder) = open(&rule.path).map_err(|source| ConfineError::Path {
-            path: rule.path.clone(),
-            source,
-        })?;
-        let mut access = match rule.allow {
-            Allow::List => AccessFs::ReadDir.into(),
-            Allow::Read => AccessFs::from_read(abi),
-            Allow::Write => AccessFs::from_all(abi),
-        };
-        if !is_folder {
-            access &= AccessFs::from_file(abi);
-        }
+        let (fd, is_folder) = open_for(rule)?;
+        let access = access(rule, is_folder, abi(rules.abi));
         created = created.add_rule(PathBeneath::new(fd, access))?;
     }
     Ok(created)
+}
+
+fn access(rule: &Rule, is_folder: bool, abi: ABI) -> BitFlags<AccessFs> {
+    let access = match rule.allow {
+        Allow::List => AccessFs::ReadDir.into(),
+        Allow::Read => AccessFs::from_read(abi),
+        Allow::Write => AccessFs::from_all(abi),
+    };
+    if is_folder {
+        access
+    } else {
+        access & AccessFs::from_file(abi)
+    }
+}
+
+fn open_for(rule: &Rule) -> Result<(OwnedFd, bool), ConfineError> {
+    open(&rule.path).map_err(|source| ConfineError::Path {
+        path: rule.path.clone(),
+        source,
+    })
 }
 
 /// One look at each path: there are a dozen, and every start waits for them.

@@ -54,6 +54,35 @@ pub fn set_table(table: &[RawFd], kept: &[RawFd]) -> io::Result<Vec<OwnedFd>> {
     Ok(places)
 }
 
+/// Closes every descriptor but `kept`, which stay at their numbers.
+///
+/// Every other descriptor value that the caller holds is stale afterwards: for a copied process that never gives them up
+/// one by one.
+pub fn keep_only(kept: &[RawFd]) -> io::Result<()> {
+    let mut kept: Vec<u32> = kept.iter().map(|fd| *fd as u32).collect();
+    kept.sort_unstable();
+    let mut first = 0;
+    for fd in kept {
+        if fd > first {
+            close_range(first, fd - 1)?;
+        }
+        first = fd + 1;
+    }
+    close_from(first)
+}
+
+fn close_range(first: u32, last: u32) -> io::Result<()> {
+    // SAFETY: plain integers; descriptors in the range are given up by the callers' contract.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0 {
+        return Ok(());
+    }
+    for fd in first..=last {
+        // SAFETY: closing a number that is not open is an error that is ignored.
+        unsafe { libc::close(fd as libc::c_int) };
+    }
+    Ok(())
+}
+
 /// Closes every descriptor from `first` on.
 pub fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: plain integers; descriptors above `first` are given up by contract.

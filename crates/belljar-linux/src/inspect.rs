@@ -94,6 +94,14 @@ impl Proc {
         Ok(found)
     }
 
+    /// As [`Proc::children`], for a process with one thread: that is one list.
+    pub fn children_of_one(&self, parent: i32) -> io::Result<Vec<i32>> {
+        match read(&self.folder, &format!("{parent}/task/{parent}/children")) {
+            Ok(bytes) => Ok(text::pids(&bytes)),
+            Err(_) => self.children(parent),
+        }
+    }
+
     /// The kernel's own lists, one for each thread, where they are built in: no walk over all processes.
     fn listed_children(&self, parent: i32) -> Option<Vec<i32>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -101,8 +109,7 @@ impl Proc {
         let mut found = Vec::new();
         for thread in numbers(&tasks).ok()? {
             let bytes = read(&tasks, &format!("{thread}/children")).ok()?;
-            let text = String::from_utf8_lossy(&bytes);
-            found.extend(text.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+            found.extend(text::pids(&bytes));
         }
         Some(found)
     }
@@ -116,15 +123,20 @@ impl Entry {
 
     /// Its credentials, threads and filters.
     pub fn status(&self) -> io::Result<Status> {
-        text::status(&read(&self.folder, "status")?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        text::status(&read_at_once(&self.folder, "status")?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Its namespaces, in the order of [`Kind::ALL`]. Needs the right to trace it.
     pub fn namespaces(&self) -> io::Result<Vec<(Kind, Identity)>> {
+        self.namespaces_of(&Kind::ALL)
+    }
+
+    /// Some of its namespaces, in the order asked for. Needs the right to trace it.
+    pub fn namespaces_of(&self, kinds: &[Kind]) -> io::Result<Vec<(Kind, Identity)>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(&self.folder, "ns", flags, Mode::empty())?;
-        let one = |kind: Kind| Ok((kind, identity(&folder, kind.name())?));
-        Kind::ALL.into_iter().map(one).collect()
+        let one = |kind: &Kind| Ok((*kind, identity(&folder, kind.name())?));
+        kinds.iter().map(one).collect()
     }
 
     /// Its open descriptors in the order of their numbers. Needs the right to trace it.
@@ -145,6 +157,16 @@ impl Entry {
         all.into_iter().map(one).collect()
     }
 
+    /// What its open descriptors lead to, in the order of their numbers. Needs the right to trace it.
+    pub fn files(&self) -> io::Result<Vec<(i32, Identity)>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(&self.folder, "fd", flags, Mode::empty())?;
+        let mut all = numbers(&folder)?;
+        all.sort_unstable();
+        let one = |number: i32| Ok((number, identity(&folder, &number.to_string())?));
+        all.into_iter().map(one).collect()
+    }
+
     /// The lines of its memory map that it may share with others and change: mapped shared and writable, or shared
     /// and without a name of its own on a disk, which may have been made read-only for the moment. Needs the right to trace it.
     pub fn shared_writable(&self) -> io::Result<Vec<String>> {
@@ -153,7 +175,7 @@ impl Entry {
 
     /// Its cgroups, a line each, seen from this process's cgroup namespace.
     pub fn cgroup(&self) -> io::Result<String> {
-        let bytes = read(&self.folder, "cgroup")?;
+        let bytes = read_at_once(&self.folder, "cgroup")?;
         Ok(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned())
     }
 }
@@ -179,6 +201,17 @@ fn numbers(folder: &OwnedFd) -> io::Result<Vec<i32>> {
         }
     }
     Ok(found)
+}
+
+/// A whole file that the kernel makes in one piece: where there was room left, nothing more comes.
+fn read_at_once(folder: impl AsFd, name: &str) -> io::Result<Vec<u8>> {
+    let file = rustix::fs::openat(&folder, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = Vec::with_capacity(8192);
+    rustix::io::retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)))?;
+    if bytes.len() < bytes.capacity() {
+        return Ok(bytes);
+    }
+    read(folder, name)
 }
 
 /// A whole file. The kernel makes the text anew for each read, so the first one takes as much as it can.

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use rustix::process::PidfdFlags;
 use serde::{Deserialize, Serialize};
 
 /// A kind of namespace.
@@ -51,6 +52,20 @@ impl Kind {
         }
     }
 
+    /// The request that opens it through a pidfd: `PIDFD_GET_..._NAMESPACE`.
+    const fn request(self) -> u32 {
+        0xff00
+            | match self {
+                Kind::Cgroup => 1,
+                Kind::Ipc => 2,
+                Kind::Mnt => 3,
+                Kind::Net => 4,
+                Kind::Pid => 5,
+                Kind::User => 9,
+                Kind::Uts => 10,
+            }
+    }
+
     /// Its clone flag, which `setns` takes as the expected kind.
     pub const fn flag(self) -> i32 {
         match self {
@@ -67,7 +82,22 @@ impl Kind {
 
 /// The namespaces of this process, in the order asked for. A process that is hidden must show itself first.
 pub fn open(kinds: &[Kind]) -> io::Result<Vec<OwnedFd>> {
+    // Through a pidfd where the kernel can (6.11): in a fresh procfs every step of a path is made first.
+    if let Some(found) = open_by_pidfd(kinds) {
+        return Ok(found);
+    }
     let one = |kind: &Kind| Ok(File::open(format!("/proc/self/ns/{}", kind.name()))?.into());
+    kinds.iter().map(one).collect()
+}
+
+fn open_by_pidfd(kinds: &[Kind]) -> Option<Vec<OwnedFd>> {
+    let own = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok()?;
+    let one = |kind: &Kind| {
+        // SAFETY: the request takes no argument and gives a new descriptor, or a negative number.
+        let fd = unsafe { libc::ioctl(own.as_raw_fd(), kind.request() as _, 0) };
+        // SAFETY: the kernel has just made this descriptor for us.
+        (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+    };
     kinds.iter().map(one).collect()
 }
 

@@ -37,6 +37,8 @@ const _: () = assert!(size_of::<PidfdInfo>() == 64);
 
 /// `PIDFD_GET_INFO` with that size.
 const GET_INFO: u32 = 0xc040_ff0b;
+/// `PIDFD_INFO_PID`.
+const INFO_PID: u64 = 1;
 /// `PIDFD_INFO_EXIT`.
 const INFO_EXIT: u64 = 1 << 3;
 
@@ -110,21 +112,39 @@ pub fn is_ended(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
 /// How the process behind a pidfd ended, from the kernel itself. `None` while it runs, while its parent has not reaped it,
 /// and always before Linux 6.15.
 pub fn exit_info(pidfd: BorrowedFd<'_>) -> io::Result<Option<ExitInfo>> {
+    match info(pidfd, INFO_EXIT) {
+        Ok(info) => Ok(info.map(|info| ExitInfo {
+            status: info.exit_code,
+        })),
+        // No such request, or (6.13, 6.14) nothing to tell about a process that is gone.
+        Err(error)
+            if matches!(
+                error.raw_os_error(),
+                Some(libc::ENOTTY | libc::EINVAL | libc::ESRCH)
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The number of a process in this one's pid namespace. `None` where the kernel does not tell (before 6.13), or when the
+/// process has been reaped.
+pub fn number(pidfd: BorrowedFd<'_>) -> Option<u32> {
+    let info = info(pidfd, INFO_PID).ok()??;
+    Some(info.pids[0]).filter(|pid| *pid != 0)
+}
+
+/// What the kernel tells, if it is what was asked for.
+fn info(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<Option<PidfdInfo>> {
     let mut info = PidfdInfo {
-        mask: INFO_EXIT,
+        mask,
         ..PidfdInfo::default()
     };
     // SAFETY: the request carries the size of the struct, which is valid for reads and writes.
-    if unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) } == 0 {
-        let told = info.mask & INFO_EXIT != 0;
-        return Ok(told.then_some(ExitInfo {
-            status: info.exit_code,
-        }));
+    if unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) } < 0 {
+        return Err(io::Error::last_os_error());
     }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        // No such request, or (6.13, 6.14) nothing to tell about a process that is gone.
-        Some(libc::ENOTTY | libc::EINVAL | libc::ESRCH) => Ok(None),
-        _ => Err(error),
-    }
+    Ok((info.mask & mask != 0).then_some(info))
 }

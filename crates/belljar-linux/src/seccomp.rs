@@ -144,6 +144,7 @@ pub fn program(arch: Arch, options: &Options) -> Vec<Instruction> {
     let known = table::known(arch).iter();
     emit::program(
         arch,
+        Action::UNKNOWN,
         known.map(|known| (known.number, Leaf::of(known.guest(), options))),
     )
 }
@@ -156,6 +157,7 @@ pub fn init_program(arch: Arch) -> Vec<Instruction> {
     };
     emit::program(
         arch,
+        Action::UNKNOWN,
         table::known(arch)
             .iter()
             .map(|known| (known.number, leaf(known.init()))),
@@ -169,7 +171,28 @@ pub fn template_program(arch: Arch, families: Families) -> Vec<Instruction> {
     let known = table::known(arch).iter();
     emit::program(
         arch,
+        Action::UNKNOWN,
         known.map(|known| (known.number, Leaf::of(known.template(), &options))),
+    )
+}
+
+/// Compiles the guest's list for a worker, on which the template's lies already: only what the guest's says otherwise. Of
+/// two filters the stricter answer counts, so the two together are the guest's list.
+pub fn worker_program(arch: Arch, options: &Options) -> Vec<Instruction> {
+    let below = template_options(options.families);
+    let known = table::known(arch).iter();
+    let leaf = |known: &'static table::Known| {
+        let leaf = Leaf::of(known.guest(), options);
+        if leaf.same(&Leaf::of(known.template(), &below)) {
+            Leaf::Answer(Action::Allow)
+        } else {
+            leaf
+        }
+    };
+    emit::program(
+        arch,
+        Action::Allow,
+        known.map(|known| (known.number, leaf(known))),
     )
 }
 

@@ -66,9 +66,52 @@ fn another_process_is_told_as_it_is() {
         );
         assert_eq!(descriptor.file, (null.st_dev, null.st_ino));
     }
+    let files: Vec<_> = open
+        .iter()
+        .map(|descriptor| (descriptor.number, descriptor.file))
+        .collect();
+    assert_eq!(entry.files().unwrap(), files);
+    let some = [Kind::Uts, Kind::Pid];
+    let all = entry.namespaces().unwrap();
+    let picked: Vec<_> = some
+        .iter()
+        .flat_map(|kind| all.iter().find(|found| found.0 == *kind))
+        .copied()
+        .collect();
+    assert_eq!(entry.namespaces_of(&some).unwrap(), picked);
     assert!(proc().processes().unwrap().contains(&pid));
     assert!(proc().children(std::process::id() as i32).unwrap().contains(&pid));
     assert!(!proc().children(pid).unwrap().contains(&pid));
+}
+
+#[test]
+fn the_children_of_one_thread_are_all_there_are() {
+    alone(|| {
+        let child = process::start(Namespaces::NONE, || {
+            std::thread::sleep(std::time::Duration::from_secs(3600));
+            0
+        })
+        .unwrap();
+        let (own, pid) = (rustix::process::getpid().as_raw_pid(), child.pid() as i32);
+        assert_eq!(proc().children_of_one(own).unwrap(), [pid]);
+        assert_eq!(proc().children_of_one(pid).unwrap(), []);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(proc().children_of_one(own).unwrap(), []);
+    });
+}
+
+#[test]
+fn a_process_opens_its_own_namespaces() {
+    let opened = belljar_linux::namespaces::open(&Kind::ALL).unwrap();
+    let identities: Vec<_> = opened
+        .iter()
+        .map(|fd| rustix::fs::fstat(fd).unwrap())
+        .map(|stat| (stat.st_dev, stat.st_ino))
+        .zip(Kind::ALL)
+        .map(|(identity, kind)| (kind, identity))
+        .collect();
+    assert_eq!(identities, own().namespaces().unwrap());
 }
 
 #[test]

@@ -116,9 +116,11 @@ fn a_process_of_another_is_killed_and_its_end_is_told() {
         let other = Process::open(child.pid() as i32).unwrap();
         assert!(!other.is_ended().unwrap());
         assert_eq!(other.exit_info().unwrap(), None);
+        assert_eq!(pidfd::number(other.as_fd()), tells().then_some(child.pid()));
         other.kill().unwrap();
         let ended = child.wait().unwrap();
         assert!(other.is_ended().unwrap());
+        assert_eq!(pidfd::number(other.as_fd()), None);
         let told = other.exit_info().unwrap().map(|info| info.status);
         assert_eq!(told, tells().then_some(ended.status));
         other.kill().unwrap();

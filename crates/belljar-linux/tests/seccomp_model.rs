@@ -4,7 +4,7 @@
 use belljar_linux::seccomp::bpf::{self, Data, EQUAL, Instruction, RETURN};
 use belljar_linux::seccomp::{
     Action, Arch, Families, Options, decide, decide_init, decide_template, init_program, program,
-    template_program,
+    template_program, worker_program,
 };
 
 #[path = "seccomp/samples.rs"]
@@ -123,6 +123,47 @@ fn a_template_allows_whatever_any_of_its_guests_may_do() {
                     );
                 }
             }
+        }
+    }
+}
+
+/// What the kernel makes of two filters: the stricter answer, and of two that are as strict the later filter's.
+#[test]
+fn a_template_s_program_and_a_worker_s_are_the_guest_s_list() {
+    let strictness = |answer: u32| match Action::from_raw(answer) {
+        Some(Action::KillProcess) => 2,
+        Some(Action::Errno(_)) => 1,
+        Some(Action::Allow) => 0,
+        None => panic!("no answer of ours: {answer:#x}"),
+    };
+    let mut random = Random(0x517c_c1b7_2722_0a95);
+    for arch in Arch::ALL {
+        let mut samples = samples(arch, GUEST, &mut random);
+        samples.extend(self::samples(arch, TEMPLATE, &mut random));
+        for options in all_options().into_iter().filter(|options| !options.tty) {
+            let below = template_program(arch, options.families);
+            let above = worker_program(arch, &options);
+            let mut alone = 0;
+            for &(number, args) in &samples {
+                let data = Data {
+                    number,
+                    audit_arch: arch.audit(),
+                    args,
+                };
+                let run = |program| bpf::run(program, &data, |_| ()).expect("a program that loads");
+                let (first, second) = (run(&below), run(&above));
+                let both = if strictness(first) > strictness(second) {
+                    first
+                } else {
+                    second
+                };
+                let wanted = decide(arch, &options, number, args).raw();
+                assert_eq!(both, wanted, "{arch:?} {options:?} {number} {args:#x?}");
+                alone += usize::from(first != wanted);
+            }
+            assert!(alone > 0, "the template's program alone is not the guest's list");
+            let whole = program(arch, &options).len();
+            assert!(4 * above.len() < whole, "{} of {whole} instructions", above.len());
         }
     }
 }

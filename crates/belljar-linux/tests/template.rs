@@ -2,7 +2,8 @@
 
 use std::ffi::CString;
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, IntoRawFd};
+use std::path::Path;
 
 use belljar_linux::confine::{self, Allow, Rule, Rules};
 use belljar_linux::namespaces::{self, Kind};
@@ -160,6 +161,62 @@ fn a_prepared_ruleset_binds_whoever_applies_it() {
         std::fs::read(folder.path().join("a")).unwrap();
         let refused = std::fs::read(other.path().join("a")).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::EACCES));
+    });
+}
+
+/// A folder that is another one by the time a ruleset is made, as a jar's own folders are.
+#[test]
+fn rulesets_of_one_preparation_differ_where_they_shall() {
+    let top = tempfile::tempdir().unwrap();
+    let [same, own, other] = ["same", "own", "other"].map(|name| top.path().join(name));
+    let fill = |folder: &Path| {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("a"), "text").unwrap();
+    };
+    for folder in [&same, &own, &other] {
+        fill(folder);
+    }
+    let read = |path: &Path| Rule {
+        path: path.into(),
+        allow: Allow::Read,
+    };
+    let rules = Rules {
+        abi: confine::kernel_abi().clamp(1, 6),
+        paths: vec![read(&same), read(&own), read(&same.join("a"))],
+        tcp: true,
+        scoped: false,
+    };
+    for differs in [true, false] {
+        let prepared = confine::Prepared::new(&rules, |path| differs && path == own).unwrap();
+        assert_eq!(prepared.descriptors().count(), if differs { 2 } else { 3 });
+        std::fs::rename(&own, top.path().join(format!("old-{differs}"))).unwrap();
+        fill(&own);
+        alone(|| {
+            let ruleset = prepared.ruleset().unwrap();
+            privileges::no_new_privileges().unwrap();
+            confine::apply(ruleset.as_fd()).unwrap();
+            std::fs::read(same.join("a")).unwrap();
+            // The control: a ruleset that is made of what was there before does not know the new folder.
+            assert_eq!(std::fs::read(own.join("a")).is_ok(), differs);
+            let refused = std::fs::read(other.join("a")).unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EACCES));
+        });
+    }
+}
+
+#[test]
+fn all_but_the_kept_descriptors_are_closed() {
+    alone(|| {
+        let opened: Vec<_> = (0..6)
+            .map(|_| std::fs::File::open("/dev/null").unwrap().into_raw_fd())
+            .collect();
+        let kept = [opened[4], 0, 1, 2, opened[1]];
+        descriptors::keep_only(&kept).unwrap();
+        for fd in opened {
+            // SAFETY: asks about a number, open or not.
+            let is_open = unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0;
+            assert_eq!(is_open, kept.contains(&fd), "{fd}");
+        }
     });
 }
 

@@ -101,9 +101,10 @@ pub(super) fn stats(part: &Part, stats: &mut Stats) {
             .keyed("cpu.stat", "throttled_time")
             .map(|nanoseconds| nanoseconds / 1000);
     }
-    if part.cpuacct {
-        stats.cpu_usec = folder
-            .number("cpuacct.usage")
-            .map(|nanoseconds| nanoseconds / 1000);
-    }
+    stats.cpu_usec = cpu_usec(part).or(stats.cpu_usec);
+}
+
+pub(super) fn cpu_usec(part: &Part) -> Option<u64> {
+    let nanoseconds = part.cpuacct.then(|| part.folder.number("cpuacct.usage"))??;
+    Some(nanoseconds / 1000)
 }

@@ -106,9 +106,13 @@ fn clear_out(tree: &dyn Tree, base: &Folder) -> Result<(), CgroupError> {
 }
 
 /// Adds what the group tells.
+pub(super) fn cpu_usec(part: &Part) -> Option<u64> {
+    part.folder.keyed("cpu.stat", "usage_usec")
+}
+
 pub(super) fn stats(part: &Part, stats: &mut Stats) {
     let folder = &part.folder;
-    stats.cpu_usec = folder.keyed("cpu.stat", "usage_usec");
+    stats.cpu_usec = cpu_usec(part);
     if part.cpu {
         stats.throttled_usec = folder.keyed("cpu.stat", "throttled_usec");
     }

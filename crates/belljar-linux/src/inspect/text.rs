@@ -95,6 +95,14 @@ pub(super) fn parent(bytes: &[u8]) -> Option<i32> {
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// The numbers in `children`.
+pub(super) fn pids(bytes: &[u8]) -> Vec<i32> {
+    let text = String::from_utf8_lossy(bytes);
+    text.split_ascii_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
 /// The lines of `maps` that others may see change.
 pub(super) fn shared(bytes: &[u8]) -> Vec<String> {
     let lines = bytes.split(|byte| *byte == b'\n');

@@ -43,6 +43,15 @@ impl Checks {
 }
 
 impl Leaf {
+    /// Whether both give every call the same answer.
+    pub(super) fn same(&self, other: &Leaf) -> bool {
+        match (self, other) {
+            (Leaf::Answer(one), Leaf::Answer(other)) => one == other,
+            (Leaf::Checks(one), Leaf::Checks(other)) => one.same(other),
+            _ => false,
+        }
+    }
+
     /// Drops the cases that are switched off or cannot change the answer.
     pub(super) fn of(rule: &'static Rule, options: &Options) -> Leaf {
         let mut cases = Vec::new();
@@ -75,9 +84,13 @@ struct Run {
 /// Single numbers that a run may step over: each costs one comparison, where a run of its own costs two.
 const EXCEPTIONS: usize = 3;
 
-/// Compiles `leaves`, sorted by number; a number between them is unknown and gets ENOSYS.
-pub(super) fn program(arch: Arch, leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<Instruction> {
-    let runs = runs(leaves);
+/// Compiles `leaves`, sorted by number; a number between them is unknown.
+pub(super) fn program(
+    arch: Arch,
+    unknown: Action,
+    leaves: impl Iterator<Item = (u32, Leaf)>,
+) -> Vec<Instruction> {
+    let runs = runs(unknown, leaves);
     let mut emitter = Emitter {
         reversed: Vec::with_capacity(4 * runs.len()),
         answers: Vec::new(),
@@ -93,26 +106,22 @@ pub(super) fn program(arch: Arch, leaves: impl Iterator<Item = (u32, Leaf)>) -> 
 }
 
 /// Joins neighbours; the last run, of unknown numbers, has no end.
-fn runs(leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<Run> {
+fn runs(unknown: Action, leaves: impl Iterator<Item = (u32, Leaf)>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut next = 0;
     for (number, leaf) in leaves {
         if number > next {
-            join(&mut runs, next, Leaf::Answer(Action::UNKNOWN));
+            join(&mut runs, next, Leaf::Answer(unknown));
         }
         join(&mut runs, number, leaf);
         next = number + 1;
     }
-    join(&mut runs, next, Leaf::Answer(Action::UNKNOWN));
+    join(&mut runs, next, Leaf::Answer(unknown));
     runs
 }
 
 fn join(runs: &mut Vec<Run>, start: u32, leaf: Leaf) {
-    let same = |run: &Run| match (&run.leaf, &leaf) {
-        (Leaf::Answer(before), Leaf::Answer(now)) => before == now,
-        (Leaf::Checks(before), Leaf::Checks(now)) => before.same(now),
-        _ => false,
-    };
+    let same = |run: &Run| run.leaf.same(&leaf);
     match runs.as_mut_slice() {
         [.., last] if same(last) => return,
         [.., before, last]

@@ -9,10 +9,32 @@ from _ctypes import FUNCFLAG_CDECL, FUNCFLAG_USE_ERRNO, CFuncPtr, _SimpleCData, 
 from posix import close, closerange, dup2, sched_setaffinity, setsid, write
 
 NUMBERS = {
-    "x86_64": {"wait4": 61, "capset": 126, "prctl": 157, "ppoll": 271, "prlimit64": 302, "setns": 308, "seccomp": 317},
-    "aarch64": {"wait4": 260, "capset": 91, "prctl": 167, "ppoll": 73, "prlimit64": 261, "setns": 268, "seccomp": 277},
+    "x86_64": {
+        "rt_sigprocmask": 14,
+        "recvmsg": 47,
+        "wait4": 61,
+        "capset": 126,
+        "prctl": 157,
+        "ppoll": 271,
+        "signalfd4": 289,
+        "prlimit64": 302,
+        "setns": 308,
+        "seccomp": 317,
+    },
+    "aarch64": {
+        "rt_sigprocmask": 135,
+        "recvmsg": 212,
+        "wait4": 260,
+        "capset": 91,
+        "prctl": 167,
+        "ppoll": 73,
+        "signalfd4": 74,
+        "prlimit64": 261,
+        "setns": 268,
+        "seccomp": 277,
+    },
 }[posix.uname().machine]
-WAIT4, CAPSET, PRCTL, PPOLL, PRLIMIT, SETNS, SECCOMP = NUMBERS.values()
+SIGPROCMASK, RECVMSG, WAIT4, CAPSET, PRCTL, PPOLL, SIGNALFD, PRLIMIT, SETNS, SECCOMP = NUMBERS.values()
 CLOSE_RANGE, LANDLOCK_RESTRICT_SELF = 436, 446
 RLIMITS = dict(
     zip(
@@ -22,11 +44,17 @@ RLIMITS = dict(
     )
 )
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 4, 24, 28, 38, 47
-CLEAR_ALL, MODE_FILTER = 4, 1
+CLEAR_ALL, MODE_FILTER, SIG_SETMASK = 4, 1, 2
 SYS_CHROOT, SYS_ADMIN, SETPCAP, LAST_CAPABILITY = 18, 21, 8, 63
+# Every kernel has these; where the numbers end differs.
+LEAST_CAPABILITIES = 36
 # NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, each with its lock, and the lock of KEEP_CAPS alone.
 LOCKED_SECUREBITS = 0xEF
 EINVAL, ENOSYS = 22, 38
+
+
+class Int(_SimpleCData):  # type: ignore[type-arg]
+    _type_ = "i"
 
 
 class Long(_SimpleCData):  # type: ignore[type-arg]
@@ -43,118 +71,133 @@ class Function(CFuncPtr):
 
 
 library = dlopen(None, 2)  # type: ignore[arg-type]
+# No types of arguments, which would be an object for each at every call: a number is an int, and memory its address.
 syscall = Function(dlsym(library, "syscall"))
-syscall.argtypes = (Long,) * 7
 fflush = Function(dlsym(library, "fflush"))
-fflush.argtypes = (Long,)
 
 
 def memory(content):
-    """Bytes that stay where they are: the object, and its address."""
+    """Bytes that stay where they are."""
     held = (Char * len(content))()
     held.raw = content  # type: ignore[misc]
-    return held, addressof(held)
+    return held
 
 
 # Version 3 of the kernel's format, this thread; then three empty sets of 64 bits.
-header, header_address = memory((0x20080522).to_bytes(4, "little") + bytes(4))
-nothing, nothing_address = memory(bytes(24))
-limit, limit_address = memory(bytes(16))
-program, program_address = memory(bytes(16))
+header, nothing = memory((0x20080522).to_bytes(4, "little") + bytes(4)), memory(bytes(24))
+limit, program, no_signals = memory(bytes(16)), memory(bytes(16)), memory(bytes(8))
 rules: list[object] = []
 
 
 def keep_filter(text):
     """The guest's system-call filter, as the kernel wants it described."""
-    held, address = memory(text)
+    held = memory(text)
     rules[:] = [held]
-    program.raw = (len(text) // 8).to_bytes(8, "little") + address.to_bytes(8, "little")
+    program.raw = (len(text) // 8).to_bytes(8, "little") + addressof(held).to_bytes(8, "little")
 
 
-def call(number, *args):
-    if syscall(number, *args, *(0,) * (6 - len(args))) == -1:
-        raise OSError(get_errno(), "")
+class Order:
+    """What is the same for many workers, made ready in the template: a worker has only system calls left to make."""
+
+    def __init__(self, fields):
+        self.names = names = fields["namespaces"]
+        self.away = "pid" in names
+        # The user namespace last: the others belong to the one that the template is in.
+        joined = sorted((name for name in names if name != "pid"), key="user".__eq__)
+        self.joined = [(f"join the {name} namespace", 4 + names.index(name)) for name in joined]
+        first = 4 + len(names)
+        self.ruleset = first if fields["ruleset"] else 0
+        self.groups = range(first + fields["ruleset"], first + fields["ruleset"] + fields["groups"])
+        self.limits = [lowered(*line) for line in fields["rlimits"]]
+        # Only a test's plan keeps them.
+        self.privileges = fields.get("privileges", True)
+        # A template has three capabilities in its bounding set; joining a user namespace fills the set again.
+        self.bounding = range(LAST_CAPABILITY + 1) if "user" in names else (SYS_ADMIN, SYS_CHROOT, SETPCAP)
 
 
-def seal(order, fds, failed):
+def lowered(name, soft, hard):
+    """A limit of the host that is lower already holds; only the privileged could raise it."""
+    resource = RLIMITS.get(name, -1)
+    if syscall(PRLIMIT, 0, resource, 0, limit) == -1:
+        return resource, limit
+    ceiling = int.from_bytes(limit.raw[8:], "little")
+    return resource, memory(min(soft, ceiling).to_bytes(8, "little") + min(hard, ceiling).to_bytes(8, "little"))
+
+
+def seal(order, processors, fds, failed):
     """Every step in its order; the first that fails is told with `failed(descriptor, step, errno)`."""
-    control, *streams = fds[:4]
-    names = order["namespaces"]
-    spaces = dict(zip(names, fds[4:], strict=False))
-    rest = fds[4 + len(names) :]
-    confined = order["ruleset"]
-    ruleset = rest[0] if confined else -1
-    groups = rest[confined : confined + order["groups"]]
-    step = "start a session"
+    control = fds[0]
     try:
+        step = "start a session"
         # First of all: a signal to the process group crosses pid namespaces.
         setsid()
+        step = "let signals in"
+        if syscall(SIGPROCMASK, SIG_SETMASK, no_signals, 0, 8):
+            raise fault()
         step = "enter the cgroup"
-        for group in groups:
-            write(group, b"0")
-        # The user namespace last: the others belong to the one that the template is in.
-        for name in sorted(names, key="user".__eq__):
-            if name != "pid":
-                step = f"join the {name} namespace"
-                call(SETNS, spaces[name], 0)
+        for at in order.groups:
+            write(fds[at], b"0")
+        for step, at in order.joined:  # noqa: B007 - told when one fails
+            if syscall(SETNS, fds[at], 0):
+                raise fault()
         step = "set up descriptors"
-        for number, stream in enumerate(streams):
-            dup2(stream, number)
+        dup2(fds[1], 0)
+        dup2(fds[2], 1)
+        dup2(fds[3], 2)
         dup2(control, 3, False)
         control = 3
-        if confined:
-            dup2(ruleset, 4, False)
-        close_from(4 + confined)
+        if order.ruleset:
+            dup2(fds[order.ruleset], 4, False)
+            close_from(5)
+        else:
+            close_from(4)
         step = "set the limits"
-        for name, soft, hard in order["rlimits"]:
-            set_limit(RLIMITS[name], soft, hard)
-        if order["affinity"]:
-            sched_setaffinity(0, order["affinity"])
+        for resource, values in order.limits:
+            if syscall(PRLIMIT, 0, resource, values, 0):
+                raise fault()
+        if processors:
+            sched_setaffinity(0, processors)
         step = "drop capabilities"
-        # Only a test's plan keeps them.
-        if order.get("privileges", True):
-            drop_bounding("user" in spaces)
-            call(PRCTL, PR_SET_SECUREBITS, LOCKED_SECUREBITS)
-            call(PRCTL, PR_CAP_AMBIENT, CLEAR_ALL)
-            call(CAPSET, header_address, nothing_address)
-        call(PRCTL, PR_SET_NO_NEW_PRIVS, 1)
+        if order.privileges:
+            for capability in order.bounding:
+                if syscall(PRCTL, PR_CAPBSET_DROP, capability, 0, 0, 0):
+                    if capability > LEAST_CAPABILITIES and get_errno() == EINVAL:
+                        break
+                    raise fault()
+            if (
+                syscall(PRCTL, PR_SET_SECUREBITS, LOCKED_SECUREBITS, 0, 0, 0)
+                or syscall(PRCTL, PR_CAP_AMBIENT, CLEAR_ALL, 0, 0, 0)
+                or syscall(CAPSET, header, nothing)
+            ):
+                raise fault()
+        if syscall(PRCTL, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+            raise fault()
         # As after an exec: its own /proc files are its own. A change of credentials may take that away.
         step = "be dumpable"
-        call(PRCTL, PR_SET_DUMPABLE, 1)
-        if confined:
+        if syscall(PRCTL, PR_SET_DUMPABLE, 1, 0, 0, 0):
+            raise fault()
+        if order.ruleset:
             step = "restrict itself with landlock"
-            call(LANDLOCK_RESTRICT_SELF, 4, 0)
+            if syscall(LANDLOCK_RESTRICT_SELF, 4, 0):
+                raise fault()
             close(4)
         if rules:
             step = "load the system-call filter"
-            call(SECCOMP, MODE_FILTER, 0, program_address)
+            if syscall(SECCOMP, MODE_FILTER, 0, program):
+                raise fault()
     except OSError as error:
         failed(control, step, error.errno)
     except (LookupError, TypeError, ValueError):
         failed(control, step, EINVAL)
 
 
+def fault():
+    return OSError(get_errno(), "")
+
+
 def close_from(first):
-    try:
-        call(CLOSE_RANGE, first, 0xFFFFFFFF, 0)
-    except OSError as error:
-        if error.errno != ENOSYS:
-            raise
+    # To the highest number there is, which is -1 as an int.
+    if syscall(CLOSE_RANGE, first, -1, 0):
+        if get_errno() != ENOSYS:
+            raise fault()
         closerange(first, 1 << 16)
-
-
-def set_limit(resource, soft, hard):
-    """A limit of the host that is lower already holds; only the privileged could raise it."""
-    call(PRLIMIT, 0, resource, 0, limit_address)
-    ceiling = int.from_bytes(limit.raw[8:], "little")
-    limit.raw = min(soft, ceiling).to_bytes(8, "little") + min(hard, ceiling).to_bytes(8, "little")
-    call(PRLIMIT, 0, resource, limit_address, 0)
-
-
-def drop_bounding(every):
-    """A template has three capabilities in its bounding set; joining a user namespace fills the set again."""
-    for capability in range(LAST_CAPABILITY + 1) if every else (SYS_ADMIN, SYS_CHROOT, SETPCAP):
-        if syscall(PRCTL, PR_CAPBSET_DROP, capability, 0, 0, 0, 0) == -1:
-            if every and get_errno() == EINVAL:
-                break
-            raise OSError(get_errno(), "")

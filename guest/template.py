@@ -9,19 +9,21 @@ import sys
 
 known = set(sys.modules)
 
-import _socket
 import builtins
 import gc
 import marshal
 import posix
 from _io import open_code
-from _signal import SIG_BLOCK, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal  # type: ignore[import-not-found]
+from _signal import SIG_BLOCK, SIGCHLD, pthread_sigmask  # type: ignore[import-not-found]
+from posix import _exit, close, fork, getpid, read, write
 
 __builtins__ = dict(vars(builtins))
-fork, close, getpid, _exit = posix.fork, posix.close, posix.getpid, posix._exit
 folder, _, suffix = __file__.rpartition("/template")
-EINTR, EEXIST, EINVAL, WNOHANG = 4, 17, 22, 1
-MESSAGE, DESCRIPTORS = 1 << 18, 64
+EINTR, EEXIST, EINVAL, WNOHANG, CLOEXEC = 4, 17, 22, 1, 0x40000000
+# The first messages may be long; what asks for a worker is short, and every page of memory here is one in all of them.
+LONG, SHORT, ROOM = 1 << 18, 1 << 12, 16 + 4 * 64
+# A job of each shape so many times, until the interpreter has filled its caches.
+REHEARSALS = 3
 
 
 def load_boot():
@@ -35,26 +37,35 @@ def load_boot():
 
 
 def tell(message):
+    say(dump(message).encode())
+
+
+def say(text):
+    """One message. A template does not outlive its keeper."""
     try:
-        socket.send(dump(message).encode())
+        write(3, text)
     except OSError:
         _exit(0)
 
 
-def receive(size):
-    """A message and the descriptors that came with it. A template does not outlive its keeper."""
-    try:
-        data, extra, _, _ = socket.recvmsg(size, _socket.CMSG_SPACE(4 * DESCRIPTORS), _socket.MSG_CMSG_CLOEXEC)
-    except OSError:
-        _exit(0)
-    if not data:
-        _exit(0)
-    raw = b"".join(content for _, _, content in extra)
-    return data, [int.from_bytes(raw[at : at + 4], "little") for at in range(0, len(raw), 4)]
+def expect(size):
+    """Makes room for messages of this size."""
+    text[:] = [seal["memory"](bytes(size))]
+    vector[:] = address(text[0]), size
+
+
+def receive():
+    """A message, and the descriptors that came with it."""
+    message[5] = ROOM
+    while (size := syscall(RECVMSG, 3, message, CLOEXEC)) <= 0:
+        if size == 0 or get_errno() != EINTR:
+            _exit(0)
+    # In front of the descriptors stand the length of it all and what kind of thing it is.
+    return text[0][:size], extra[4 : extra[0] // 4] if message[5] else []
 
 
 def parse(text):
-    return call["make_scanner"](call["Grammar"])(text, 0)[0]
+    return scan(text, 0)[0]
 
 
 def flush():
@@ -69,11 +80,12 @@ def flush():
 
 def prepare():
     """Loads what the keeper names, and what jobs need."""
-    wish = parse(receive(MESSAGE)[0].decode())
+    wish = parse(receive()[0].decode())
     if wish["filter_bytes"]:
-        seal["keep_filter"](receive(MESSAGE)[0])
+        seal["keep_filter"](receive()[0])
     boot["add_modules"]()
-    names = wish["preload"]
+    expect(SHORT)
+    preloaded[:] = names = wish["preload"]
     if names:
         loading = boot["load"]("preload")
         with loading["Exits"]():
@@ -81,16 +93,20 @@ def prepare():
     else:
         report = []
     with_cloudpickle = load_cloudpickle()
-    hidden.load("module", "runpy")
     if sys.version_info >= (3, 13):
         hidden.load("text", "linecache")
-    ahead(with_cloudpickle)
+    # Jobs of other clients have no parcels, and a fifth of a worker's memory would be for nothing.
+    if with_cloudpickle:
+        ahead()
     # The classes of the syntax tree are made at the first use.
     compile("0", "", "eval", 0x400)
     # A folder of sys.path that is not there now may be there in the jar; ours is nobody's business.
     finders = sys.path_importer_cache
     for path in [path for path, finder in finders.items() if finder is None or path.startswith(folder)]:
         del finders[path]
+    # Caches that are filled here are there in every worker.
+    for _ in range(REHEARSALS):
+        worker["rehearse"](boot, parse, hidden, place, main, worker["SHAPES"])
     generators[:] = seeds["find"]()
     flush()
     gc.collect()
@@ -113,7 +129,7 @@ def load_cloudpickle():
     return True
 
 
-def ahead(with_cloudpickle):
+def ahead():
     """What a job with a parcel needs. Its client's cloudpickle takes longer to import than the job to run."""
     before = dict(sys.modules)
     boot["load"]("invoke")["ready"](boot["names"])["part"]("values_types")
@@ -121,83 +137,86 @@ def ahead(with_cloudpickle):
         __import__(name)
     hidden.keep("invoke", before)
     hidden.modules["evaluate"] = hidden.modules["invoke"] | hidden.modules.get("text", {})
-    if with_cloudpickle:
-        worker["REHEARSAL"].append(worker["invocation"](sys.modules["cloudpickle"].dumps(lambda x: x)))
+    worker["SHAPES"].append(worker["invocation"](sys.modules["cloudpickle"].dumps(lambda x: x)))
 
 
 def reap():
     """Several children may have ended since the last signal."""
-    while (pid := syscall(WAIT4, -1, status_address, WNOHANG, usage_address, 0, 0)) > 0:
-        numbers = [int.from_bytes(usage.raw[at : at + 8], "little") for at in range(0, 40, 8)]
-        cpu = (numbers[0] + numbers[2]) * 1_000_000 + numbers[1] + numbers[3]
-        raw = int.from_bytes(status.raw, "little")
-        tell({"ended": pid, "status": raw, "max_rss": numbers[4], "cpu_usec": cpu})
+    read(5, 128)
+    while (pid := syscall(WAIT4, -1, status, WNOHANG, usage)) > 0:
+        cpu = (usage[0] + usage[2]) * 1_000_000 + usage[1] + usage[3]
+        say(b'{"ended": %d, "status": %d, "max_rss": %d, "cpu_usec": %d}' % (pid, status[0], usage[4], cpu))
 
 
 def serve():
     """Forks when it is asked to. Comes back in a worker, with what the keeper said and gave."""
-    # The signal is let in only while waiting: one that came just before would be noticed with the next message.
-    before = signal(SIGCHLD, lambda *_: None)
-    mask = pthread_sigmask(SIG_BLOCK, [SIGCHLD])
+    # Ends of children are read like messages. No handler is set, so a worker has none to take back.
+    pthread_sigmask(SIG_BLOCK, [SIGCHLD])
     while True:
-        ready = syscall(PPOLL, poll_address, 1, 0, mask_address, 8, 0)
-        if ready < 0 and get_errno() != EINTR:
-            _exit(1)
-        reap()
-        if ready <= 0:
+        if syscall(PPOLL, poll, 2, 0, 0, 8) < 0:
+            if get_errno() != EINTR:
+                _exit(1)
             continue
-        data, fds = receive(MESSAGE)
+        if poll[3] != READABLE:
+            reap()
+        if poll[1] == READABLE:
+            continue
         try:
-            order = parse(data.decode())
-            pid = spawn(order, fds)
+            data, fds = receive()
+            line, _, fixed = data.partition(b"\n")
+            if fixed not in orders:
+                orders[fixed] = seal["Order"](parse(fixed.decode()))
+            order = orders[fixed]
+            # Its number, whether to rehearse, and the processors that it may use if not all.
+            number, rehearse, *processors = map(int, line.split())
+            pid = spawn(number, order.away, fds)
         except BaseException as error:
             # A preload's hook at fork, or its handler of a signal.
             tell({"unable": f"fork a worker: {type(error).__name__}: {error}"[:400]})
             _exit(1)
         if pid == 0:
-            signal(SIGCHLD, before)
-            pthread_sigmask(SIG_SETMASK, mask)
-            return order, fds
+            return order, rehearse, processors, fds
 
 
-def spawn(order, fds):
+def spawn(number, away, fds):
     """Forks into the jar's pid namespace, and tells the keeper. Gives 0 in the worker."""
-    pid, away = -1, "pid" in order["namespaces"]
-    answer = {"failed": order["fork"], "step": "join the pid namespace", "errno": 0}
-    flush()
-    if not away or syscall(SETNS, fds[4], 0, 0, 0, 0, 0) == 0:
+    pid, step, errno = -1, "join the pid namespace", 0
+    if preloaded:
+        flush()
+    if not away or syscall(SETNS, fds[4], 0) == 0:
         try:
             pid = fork()
             if pid == 0:
                 return 0
-            answer = {"forked": order["fork"], "pid": pid}
         except OSError as error:
-            answer.update(step="fork", errno=error.errno)
+            step, errno = "fork", error.errno
         # A template that cannot come back would fork its next worker into somebody else's jar.
-        if away and syscall(SETNS, 4, 0, 0, 0, 0, 0) != 0:
+        if away and syscall(SETNS, 4, 0) != 0:
             _exit(1)
     else:
-        answer["errno"] = get_errno()
+        errno = get_errno()
     for fd in fds:
         close(fd)
-    tell(answer)
+    if pid > 0:
+        say(b'{"forked": %d, "pid": %d}' % (number, pid))
+    else:
+        tell({"failed": number, "step": step, "errno": errno})
     return pid
 
 
-def become(order, fds):
+def become(order, rehearse, processors, fds):
     """From a copy of the template to a worker that waits for its job."""
-    socket.detach()
     # Libraries notice a fork by their process id, and would go on with the template's random numbers.
     if getpid() == own:
         failed(fds[0], "have a process id of its own", EEXIST)
-    seal["seal"](order, fds, failed)
+    seal["seal"](order, processors, fds, failed)
     step = "seed random numbers"
     try:
         seeds["reseed"](generators)
         step = "rehearse"
-        # Not while a caller waits: the job itself will copy the same memory.
-        if order.get("rehearse", True):
-            worker["rehearse"](boot, parse, hidden, place, main)
+        # Memory is copied now and not while somebody waits; if a caller does, the job itself will copy the same.
+        if rehearse:
+            worker["rehearse"](boot, parse, hidden, place, main, worker["SHAPES"][1:])
         else:
             boot["attach"]()
         boot["send"](8)
@@ -207,9 +226,8 @@ def become(order, fds):
         failed(3, f"{step}: {type(error).__name__}: {error}"[:400], getattr(error, "errno", None) or EINVAL)
 
 
-own, generators = getpid(), []
+own, generators, orders, preloaded = getpid(), [], {}, []
 posix.set_inheritable(3, False)
-socket = _socket.socket(fileno=3)
 boot = load_boot()
 dump = boot["load"]("report")["dump"]
 try:
@@ -217,18 +235,26 @@ try:
 except (ImportError, LookupError) as error:
     tell({"unable": f"{type(error).__name__}: {error}"})
     _exit(1)
-syscall, get_errno, memory, failed = seal["syscall"], seal["get_errno"], seal["memory"], worker["failed"]
-WAIT4, PPOLL, SETNS = seal["WAIT4"], seal["PPOLL"], seal["SETNS"]
-status, status_address = memory(bytes(4))
-usage, usage_address = memory(bytes(256))
-# Descriptor 3, for reading; and a mask of signals with none in it.
-poll, poll_address = memory((3).to_bytes(4, "little") + b"\1\0\0\0")
-mask, mask_address = memory(bytes(8))
-# At rest there are the three streams, the socket, and this one: the way back from a jar's pid namespace.
-home = posix.open("/proc/self/ns/pid", posix.O_RDONLY | posix.O_CLOEXEC)
-if home != 4:
-    posix.dup2(home, 4, False)
-    close(home)
+syscall, get_errno, address, failed = seal["syscall"], seal["get_errno"], seal["addressof"], worker["failed"]
+WAIT4, PPOLL, SETNS, RECVMSG, Int, Long = map(seal.get, ("WAIT4", "PPOLL", "SETNS", "RECVMSG", "Int", "Long"))
+scan = call["make_scanner"](call["Grammar"])
+# What a message is read into: its text, and what comes beside it.
+text, vector, extra = [], (Long * 2)(), (Int * (ROOM // 4))()
+message = (Long * 7)(0, 0, address(vector), 1, address(extra), ROOM, 0)
+expect(LONG)
+status, usage = (Int * 1)(), (Long * 18)()
+# Descriptors 3 and 5: what is wanted of each, in the lower half of a number, and above it what is there.
+READABLE = 1
+poll = (Int * 4)(3, READABLE, 5, READABLE)
+# At rest there are the three streams, the socket, and these two: the way back from a jar's pid namespace, and the ends
+# of children.
+rest = (
+    posix.open("/proc/self/ns/pid", posix.O_RDONLY | posix.O_CLOEXEC),
+    syscall(seal["SIGNALFD"], -1, (Long * 1)(1 << SIGCHLD - 1), 8, posix.O_CLOEXEC),
+)
+if rest != (4, 5):
+    tell({"unable": f"have descriptors 4 and 5, not {rest}"})
+    _exit(1)
 if sys.stdout is not None:
     sys.stdout.reconfigure(line_buffering=True)
 hidden = worker["Hidden"](known)

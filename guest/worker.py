@@ -6,8 +6,8 @@ from posix import _exit, chdir, close, dup, dup2, environ, execve, putenv, readv
 
 JOB, FAILED, PARCEL, PREFIX = 32, 9, 34, 16
 EBADMSG, ENOENT, EACCES = 74, 2, 13
-# The shapes of a job. What they touch is copied into this process now, and not while somebody waits.
-REHEARSAL = [
+# The shapes of a job. The first touches no memory that the second does not.
+SHAPES = [
     (
         b'{"kind": "code", "origin": "-c", "args": [], "env": {}, "cwd": "/", "parts": [%d]}',
         (b"def f(x):\n  x\nf(0)\n",),
@@ -186,7 +186,7 @@ def invocation(function):
     return header, (), frame(PARCEL, lengths, head)
 
 
-def rehearse(boot, parse, hidden, place, main):
+def rehearse(boot, parse, hidden, place, main, shapes):
     """Runs a job of each shape over a socket of its own, and leaves no trace of it."""
     control = dup(3)
     near, far = (end.detach() for end in socketpair())
@@ -195,7 +195,7 @@ def rehearse(boot, parse, hidden, place, main):
     lines = vars(sys.modules.get("linecache") or hidden.modules.get("text", {}).get("linecache") or sys)
     kept = [(lines[name], dict(lines[name])) for name in ("cache", "_interactive_cache") if name in lines]
     finders = list(sys.meta_path)
-    for header, parts, *more in REHEARSAL:
+    for header, parts, *more in shapes:
         write(near, b"".join([frame(JOB, header % tuple(map(len, parts)), b"".join(parts)), *more]))
         kind, origin, args = worker(boot, parse, hidden, place)
         boot["main"](kind, origin, args)

@@ -173,8 +173,11 @@ class Template:
         ours.settimeout(SECONDS)
         pipes = [os.pipe() for _ in range(3)]
         given = pipes[0][0], pipes[1][1], pipes[2][1]
-        message = {"fork": 7, "namespaces": [], "ruleset": False, "groups": 0, "rlimits": [], "affinity": None}
-        self.say(message | fields, (theirs.fileno(), *given, *fds))
+        order = {"namespaces": [], "ruleset": False, "groups": 0, "rlimits": []} | fields
+        rehearse, processors = order.pop("rehearse", True), order.pop("processors", ())
+        text = " ".join(str(int(number)) for number in (7, rehearse, *processors)).encode()
+        text += b"\n" + json.dumps(order).encode()
+        socket.send_fds(self.socket, [text], (theirs.fileno(), *given, *fds))
         theirs.close()
         for number in given:
             os.close(number)

@@ -73,7 +73,7 @@ class Preload(unittest.TestCase):
                     self.assertEqual(told["missing"]["error"], "ModuleNotFoundError: No module named 'missing'")
                     self.assertEqual(len(told["threaded"]["threads"]), 1)
                     self.assertIn("rw-s", told["sharing"]["shared"][0])
-                    self.assertEqual(told["opening"]["descriptors"], ["5 -> /etc/passwd"])
+                    self.assertEqual(told["opening"]["descriptors"], ["6 -> /etc/passwd"])
                     self.assertEqual(sum(map(len, (told[name]["threads"] for name in ("sharing", "opening")))), 0)
 
     def test_our_own_files_are_no_modules(self) -> None:
@@ -169,10 +169,10 @@ class Forks(unittest.TestCase):
         return sorted(os.listdir(f"/proc/{self.template.process.pid}/fd"))
 
     def test_descriptors_at_rest(self) -> None:
-        self.assertEqual(self.descriptors(), ["0", "1", "2", "3", "4"])
+        self.assertEqual(self.descriptors(), ["0", "1", "2", "3", "4", "5"])
         for _ in range(5):
             self.template.code("pass")
-        self.assertEqual(self.descriptors(), ["0", "1", "2", "3", "4"])
+        self.assertEqual(self.descriptors(), ["0", "1", "2", "3", "4", "5"])
         self.assertIn("pid:", os.readlink(f"/proc/{self.template.process.pid}/fd/4"))
 
     def test_many_that_end_at_once_are_all_reaped(self) -> None:
@@ -218,7 +218,7 @@ class Forks(unittest.TestCase):
         self.assertEqual(self.template.finish(worker).code, 1)
         for fields, step in (
             ({"rlimits": [["nonsense", 1, 1]]}, "set the limits"),
-            ({"affinity": [100000]}, "set the limits"),
+            ({"processors": [100000]}, "set the limits"),
             ({"ruleset": True}, "restrict itself with landlock"),
             ({"groups": 1}, "enter the cgroup"),
         ):
@@ -227,7 +227,7 @@ class Forks(unittest.TestCase):
             self.assertEqual(self.template.finish(worker).code, 1)
         os.close(wrong)
         self.assertEqual(self.template.code("print(1)").stdout, "1\n")
-        self.assertEqual(self.descriptors(), ["0", "1", "2", "3", "4"])
+        self.assertEqual(self.descriptors(), ["0", "1", "2", "3", "4", "5"])
 
 
 class Seal(unittest.TestCase):
@@ -254,7 +254,7 @@ class Seal(unittest.TestCase):
     def test_limits_and_processors(self) -> None:
         cpu = min(os.sched_getaffinity(0))
         worker = self.template.worker(
-            rlimits=[["nofile", 33, 44], ["core", 0, 0], ["cpu", 5, 2**64 - 1]], affinity=[cpu]
+            rlimits=[["nofile", 33, 44], ["core", 0, 0], ["cpu", 5, 2**64 - 1]], processors=[cpu]
         )
         worker.give(
             "code",

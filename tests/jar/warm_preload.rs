@@ -22,39 +22,41 @@ TEMPLATE = os.path.exists('/proc/self/fd/4')
 if not TEMPLATE:
     raise ImportError('cold')
 seal, main = scope('LOCKED_SECUREBITS'), scope('load_boot')
-call = seal['call']
+call = seal['syscall']
+def skip(which):
+    seal['syscall'] = lambda number, *args: 0 if which(number, args) else call(number, *args)
 ";
 
 /// What an import may do to the code that seals workers, and what the look from outside says to it.
 const PATCHES: &[(&str, &str, &str)] = &[
     (
         "keeps_capabilities",
-        "seal['call'] = lambda number, *args: None if number == seal['CAPSET'] or args[:1] in ((28,), (47,)) else call(number, *args)\nseal['drop_bounding'] = lambda every: None",
+        "skip(lambda number, args: number == seal['CAPSET'] or number == seal['PRCTL'] and args[0] in (24, 28, 47))",
         "it has capabilities",
     ),
     (
         "keeps_the_bounding_set",
-        "seal['drop_bounding'] = lambda every: None",
+        "skip(lambda number, args: number == seal['PRCTL'] and args[0] == 24)",
         "it has capabilities",
     ),
     (
         "loads_no_filter",
-        "seal['call'] = lambda number, *args: None if number == seal['SECCOMP'] else call(number, *args)",
+        "skip(lambda number, args: number == seal['SECCOMP'])",
         "1 filters",
     ),
     (
         "loads_two_filters",
-        "seal['call'] = lambda number, *args: [call(number, *args) for _ in range(2 if number == seal['SECCOMP'] else 1)]",
+        "seal['syscall'] = lambda number, *args: [call(number, *args) for _ in range(2 if number == seal['SECCOMP'] else 1)][-1]",
         "seal a worker",
     ),
     (
         "stays_in_a_network",
-        "turns = []\ndef patched(number, *args):\n    if number == seal['SETNS']:\n        turns.append(1)\n        if len(turns) == 2: return\n    call(number, *args)\nseal['call'] = patched",
+        "turns = []\nskip(lambda number, args: number == seal['SETNS'] and (turns.append(1) or len(turns) == 2))",
         "it is not in the jar's net namespace",
     ),
     (
         "stays_in_a_mount_namespace",
-        "turns = []\ndef patched(number, *args):\n    if number == seal['SETNS']:\n        turns.append(1)\n        if len(turns) == 1: return\n    call(number, *args)\nseal['call'] = patched",
+        "turns = []\nskip(lambda number, args: number == seal['SETNS'] and (turns.append(1) or len(turns) == 1))",
         "it is not in the jar's mnt namespace",
     ),
     (
@@ -79,7 +81,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
     ),
     (
         "fails_to_seal",
-        "import time\ndef patched(*args):\n    time.sleep(0.02)\n    raise OSError(5, '')\nseal['call'] = patched",
+        "import time\ndef patched(*args):\n    time.sleep(0.02)\n    raise OSError(5, '')\nseal['setsid'] = patched",
         "seal a worker",
     ),
     (
@@ -130,7 +132,7 @@ both! {
             assert!(reason.contains(wanted), "{name}: {reason}");
         }
         // The control: what is found and not patched is sealed, and runs warm.
-        let (_folder, jar) = patched("looks_only", "seal['call'] = lambda number, *args: call(number, *args)");
+        let (_folder, jar) = patched("looks_only", "skip(lambda number, args: False)");
         let outcome = pool.run(&jar, code("print('ran')")).expect("an outcome");
         assert_eq!((stdout(&outcome).as_str(), outcome.cold), ("ran\n", None));
     }
@@ -149,7 +151,7 @@ both! {
 
     fn a_worker_without_its_own_limits_is_never_handed_out(_who) {
         // Processes are limited so where there is no cgroup, processor time everywhere.
-        let (_folder, jar) = with_modules(&[("sets_no_limits", format!("{FIND}seal['set_limit'] = lambda *args: None\n"))]);
+        let (_folder, jar) = with_modules(&[("sets_no_limits", format!("{FIND}skip(lambda number, args: number == seal['PRLIMIT'] and args[2] != 0)\n"))]);
         let mut plan = jar.plan().clone();
         for step in plan.steps_mut() {
             if let belljar::plan::Step::Rlimits { limits } = step {
@@ -211,7 +213,7 @@ both! {
 
     fn templates_that_lie_about_ends_keep_no_job_from_its_own(_who) {
         // It says that a worker has ended well as soon as it is born, and that others have too.
-        let lie = "tell = main['tell']\ndef patched(message):\n    tell(message)\n    for pid in {message.get('pid', 0), 1, 2, 7}:\n        tell({'ended': pid, 'status': 0, 'max_rss': 1, 'cpu_usec': 1})\nmain['tell'] = patched";
+        let lie = "import json\nsay = main['say']\ndef patched(text):\n    say(text)\n    for pid in {json.loads(text).get('pid', 0), 1, 2, 7}:\n        say(b'{\"ended\": %d, \"status\": 0, \"max_rss\": 1, \"cpu_usec\": 1}' % pid)\nmain['say'] = patched";
         let (_folder, jar) = patched("lies", lie);
         let pool = pool();
         for number in 0..3i32 {

@@ -15,10 +15,10 @@ use crate::job::Job;
 use crate::plan::{Plan, Step};
 use crate::runtime::RuntimeFile;
 
-pub(crate) use guest::{choose, filter, set_limits};
+pub(crate) use guest::{choose, filter, set_limits, worker_filter};
 pub(crate) use init::{Failure, enter, groups, init, prepare, set_up, step};
 pub(crate) use report::{Report, receive, send};
-pub(crate) use root::{folder, mask, mask_sources, open_folder, scratch_part};
+pub(crate) use root::{Cover, folder, mask_sources, open_folder, read_only, scratch_part};
 pub(crate) use sources::{Sources, open_sources};
 
 /// What init needs, all of it prepared by the warden before the copy is made.

@@ -1,24 +1,26 @@
 //! Looking at templates and workers from outside. An import may have patched the code that seals a worker, so nobody's word
 //! is taken for it: the kernel tells the keeper what a process may do.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use belljar_linux::inspect::{Entry, Identity, Proc, Status};
 use belljar_linux::namespaces::Kind;
-use belljar_linux::rlimits;
+use belljar_linux::{pidfd, rlimits};
 use rustix::process::Resource;
 
+use super::template::Template;
 use crate::jar::{Room, filter};
 use crate::plan::Step;
 
 /// SYS_CHROOT, SYS_ADMIN, SETPCAP: what walking into a jar takes.
 const TEMPLATE_CAPABILITIES: u64 = 1 << 18 | 1 << 21 | 1 << 8;
-/// Standard streams, the keeper's socket, and the way back to its own pid namespace.
-const TEMPLATE_DESCRIPTORS: [i32; 5] = [0, 1, 2, 3, 4];
+/// Standard streams, the keeper's socket, the way back to its own pid namespace, and the ends of its children.
+const TEMPLATE_DESCRIPTORS: [i32; 6] = [0, 1, 2, 3, 4, 5];
 /// A jar's init is 1, and a worker is the first process after it.
 const WORKER_PID: i32 = 2;
+/// The keeper in its own pid namespace.
+const KEEPER_PID: i32 = 1;
 
 /// What a plan wants every process of a cabinet to look like.
 pub(super) struct Look {
@@ -32,7 +34,7 @@ pub(super) struct Look {
 
 /// What a particular worker must look like.
 pub(super) struct Expected {
-    descriptors: BTreeMap<i32, Identity>,
+    descriptors: Vec<(i32, Identity)>,
     namespaces: Vec<(Kind, Identity)>,
     init: i32,
 }
@@ -139,8 +141,13 @@ impl Look {
         status.is_ok_and(|status| status.ns_pids.len() > 1) || !self.is_there(pid)
     }
 
-    /// Whether a worker is sealed; if not, why.
-    pub(super) fn worker(&self, pid: i32, expected: &Expected, template: Option<i32>) -> Result<(), String> {
+    /// Whether a worker is sealed; if not, why. Of a template that goes, or is gone, the keeper takes over its workers.
+    pub(super) fn worker(
+        &self,
+        pid: i32,
+        expected: &Expected,
+        template: Option<&Template>,
+    ) -> Result<(), String> {
         let entry = self.entry(pid)?;
         let status = status(&entry)?;
         if self.privileges && status.caps != [0; 5] {
@@ -158,34 +165,35 @@ impl Look {
                 return Err("its limits are not set".into());
             }
         }
-        if status.ns_pids.last() != Some(&WORKER_PID)
-            || template.is_some_and(|template| status.ppid != template)
-        {
+        // Asked after the look: a template may end at any moment.
+        let is_child = match (status.ppid, template) {
+            (KEEPER_PID, Some(template)) => template.leaving || has_ended(template),
+            (parent, Some(template)) => parent == template.process.pid() as i32,
+            (parent, None) => parent == KEEPER_PID,
+        };
+        if status.ns_pids.last() != Some(&WORKER_PID) || !is_child {
             return Err("it is not the process that was asked for".into());
         }
-        let namespaces = entry.namespaces().map_err(|error| unseen(pid, &error))?;
-        for wanted in &expected.namespaces {
-            if !namespaces.contains(wanted) {
+        let kinds: Vec<Kind> = expected.namespaces.iter().map(|(kind, _)| *kind).collect();
+        let namespaces = entry.namespaces_of(&kinds).map_err(|error| unseen(pid, &error))?;
+        for (found, wanted) in namespaces.iter().zip(&expected.namespaces) {
+            if found != wanted {
                 return Err(format!("it is not in the jar's {} namespace", wanted.0.name()));
             }
         }
-        let open = entry.descriptors().map_err(|error| unseen(pid, &error))?;
-        let open: BTreeMap<i32, Identity> = open
-            .into_iter()
-            .map(|descriptor| (descriptor.number, descriptor.file))
-            .collect();
+        let open = entry.files().map_err(|error| unseen(pid, &error))?;
         if open != expected.descriptors {
-            return Err(format!(
-                "it has descriptors {:?} open",
-                open.keys().collect::<Vec<_>>()
-            ));
+            let numbers: Vec<i32> = open.iter().map(|(number, _)| *number).collect();
+            return Err(format!("it has descriptors {numbers:?} open"));
         }
         let group = |entry: &Entry| entry.cgroup().map_err(|error| unseen(entry.pid(), &error));
         if group(&entry)? != group(&self.entry(expected.init)?)? {
             return Err("it is not in the jar's cgroup".into());
         }
         for process in [pid, expected.init] {
-            let children = self.proc.children(process).map_err(|error| unseen(pid, &error))?;
+            // Both have one thread: init is ours, and the worker was looked at above.
+            let children = self.proc.children_of_one(process);
+            let children = children.map_err(|error| unseen(pid, &error))?;
             if !children.is_empty() {
                 return Err("it is not alone in its jar".into());
             }
@@ -208,6 +216,10 @@ fn limits(room: &Room<'_>) -> Vec<(Resource, u64)> {
         }));
     }
     found
+}
+
+fn has_ended(template: &Template) -> bool {
+    pidfd::is_ended(template.process.as_fd()).unwrap_or(false)
 }
 
 fn status(entry: &Entry) -> Result<Status, String> {

@@ -181,17 +181,15 @@ pub(super) struct Preload<'a> {
     pub filter_bytes: usize,
 }
 
-/// What a template is told for each worker.
+/// What a template is told for each worker after the first line, which is numbers: the worker's, whether it rehearses, and
+/// the processors that it may use if not all. This part is the same for many, so a template reads it once.
 #[derive(Debug, Serialize)]
 pub(super) struct Fork<'a> {
-    pub fork: u64,
     pub namespaces: &'a [&'static str],
     pub ruleset: bool,
     pub groups: usize,
     pub rlimits: &'a [(String, u64, u64)],
-    pub affinity: Option<Vec<usize>>,
     pub privileges: bool,
-    pub rehearse: bool,
 }
 
 /// Anything that a template says. It may be hostile: every field is optional, and none is believed.

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use belljar_linux::namespaces::{self, Kind};
 use belljar_linux::process;
+use rustix::fs::{Mode, OFlags};
 
 use crate::plan::{Plan, Step};
 
@@ -53,12 +54,7 @@ impl Networks {
         while let Some(network) = self.empty.pop() {
             namespaces::join(network.as_fd(), Kind::Net)?;
             // A descriptor on its way through a socket of the host's can keep a guest's socket for a moment.
-            if std::fs::read(SOCKETS)?
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count()
-                == 1
-            {
+            if is_empty()? {
                 return Ok(network);
             }
         }
@@ -72,6 +68,15 @@ impl Networks {
             self.empty.push(network);
         }
     }
+}
+
+/// Whether the network namespace that one is in has no socket.
+fn is_empty() -> io::Result<bool> {
+    let file = rustix::fs::open(SOCKETS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    // The first socket would be here, right after the heading.
+    let mut bytes = [0; 1024];
+    let length = rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut bytes))?;
+    Ok(bytes[..length].iter().filter(|byte| **byte == b'\n').count() == 1)
 }
 
 fn own() -> io::Result<OwnedFd> {

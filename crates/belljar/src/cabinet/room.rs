@@ -3,18 +3,20 @@
 //! The root is the cabinet's, copied with its locks. Only what a guest could leave something in, or learn something from, is
 //! new: processes, network, /proc, and every place that can be written.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use belljar_linux::confine::{self, Prepared};
 use belljar_linux::mount::{self, Attributes};
 use belljar_linux::namespaces::{self, Kind};
 use belljar_linux::process::{self, Namespaces};
 use belljar_linux::userns::{self, IdMap};
-use belljar_linux::{confine, descriptors, network, privileges, seccomp, signals};
+use belljar_linux::{descriptors, network, privileges, seccomp, signals};
 
-use crate::jar::{Failure, Report, folder, mask, open_folder, scratch_part, send, set_up, step};
+use crate::jar::{Cover, Failure, Report, folder, open_folder, read_only, scratch_part, send, set_up, step};
 use crate::plan::{HOME, Namespace, Plan, SCRIPT, Step};
 
 /// A jar whose PID 1 is on its way.
@@ -31,6 +33,63 @@ pub(super) struct Keys {
     pub ruleset: Option<OwnedFd>,
     pub workdir: OwnedFd,
     pub script: OwnedFd,
+}
+
+/// What is the same for all jars of a cabinet, found out once.
+pub(super) struct Blueprint<'a> {
+    plan: &'a Plan,
+    /// What hides each path that is hidden.
+    covers: HashMap<PathBuf, Cover>,
+    rules: Option<Prepared>,
+}
+
+impl<'a> Blueprint<'a> {
+    /// Looks at the cabinet, which has its /proc by now.
+    pub(super) fn new(plan: &'a Plan) -> io::Result<Self> {
+        let (mut covers, mut rules, mut own) =
+            (HashMap::new(), None, vec![Path::new("/proc"), Path::new(SCRIPT)]);
+        for step in plan.steps() {
+            match step {
+                Step::Mask { paths, .. } => {
+                    let found = paths
+                        .iter()
+                        .filter_map(|path| Some((path.clone(), Cover::of(path)?)));
+                    covers.extend(found);
+                }
+                Step::Scratch { targets, .. } => own.extend(targets.iter().map(PathBuf::as_path)),
+                Step::Landlock(wanted) => rules = Some(wanted),
+                _ => {}
+            }
+        }
+        // Path rules bind to what is there: those for folders of the jar's own are made in the jar.
+        let differs = |path: &Path| own.iter().any(|own| path.starts_with(own));
+        let rules = rules.map(|rules| Prepared::new(rules, differs)).transpose();
+        Ok(Self {
+            plan,
+            covers,
+            rules: rules.map_err(io::Error::other)?,
+        })
+    }
+
+    fn mask(&self, paths: &[PathBuf], locked: &[PathBuf]) -> io::Result<()> {
+        // First, because such a bind would cover the masks below it.
+        read_only(locked)?;
+        for path in paths {
+            // What was not there may be there now, when a module of the kernel was loaded; and it may be gone.
+            let known = self.covers.get(path).copied();
+            let Some(cover) = known.or_else(|| Cover::of(path)) else {
+                continue;
+            };
+            if let Err(error) = cover.put(path) {
+                match Cover::of(path) {
+                    Some(cover) if known.is_some() => cover.put(path)?,
+                    Some(_) => return Err(error),
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The namespaces that a worker joins, in this order.
@@ -75,7 +134,7 @@ fn inside(plan: &Plan) -> Option<u32> {
 }
 
 /// Starts a jar's PID 1; it enters the given cgroups by itself.
-pub(super) fn start(plan: &Plan, groups: &[OwnedFd]) -> io::Result<Jar> {
+pub(super) fn start(blueprint: &Blueprint<'_>, groups: &[OwnedFd]) -> io::Result<Jar> {
     let (gate, inner) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::SEQPACKET,
@@ -86,10 +145,10 @@ pub(super) fn start(plan: &Plan, groups: &[OwnedFd]) -> io::Result<Jar> {
         .and(Namespaces::MOUNT)
         .and(Namespaces::IPC)
         .and(Namespaces::UTS);
-    if has_own_user(plan) {
+    if has_own_user(blueprint.plan) {
         kinds = kinds.and(Namespaces::USER);
     }
-    let init = process::start(kinds, || life(plan, &inner, groups))?;
+    let init = process::start(kinds, || life(blueprint, &inner, groups))?;
     Ok(Jar { init, gate })
 }
 
@@ -117,17 +176,18 @@ pub(super) fn keys(plan: &Plan, gate: BorrowedFd<'_>) -> Result<Keys, Failure> {
 }
 
 /// The life of a jar's init; the code it gives means nothing.
-fn life(plan: &Plan, gate: &OwnedFd, groups: &[OwnedFd]) -> i32 {
+fn life(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> i32 {
     // A copy of the keeper has every descriptor of its other jars.
+    let anchors = blueprint.rules.iter().flat_map(Prepared::descriptors);
     let wanted: Vec<_> = std::iter::once(gate.as_raw_fd())
         .chain(groups.iter().map(AsRawFd::as_raw_fd))
+        .chain(anchors.map(|anchor| anchor.as_raw_fd()))
         .collect();
-    let Ok(mut kept) = descriptors::set_table(&[], &wanted) else {
+    if descriptors::keep_only(&wanted).is_err() {
         return 1;
-    };
-    let gate = kept.remove(0);
-    match build(plan, &gate, kept) {
-        Ok(()) => wait(plan, &gate),
+    }
+    match build(blueprint, gate, groups) {
+        Ok(()) => wait(blueprint.plan, gate),
         Err((step, error)) => {
             let errno = error.raw_os_error().unwrap_or_default();
             send(gate.as_fd(), &Report::Failed { step, errno }, &[]);
@@ -136,7 +196,8 @@ fn life(plan: &Plan, gate: &OwnedFd, groups: &[OwnedFd]) -> i32 {
     }
 }
 
-fn build(plan: &Plan, gate: &OwnedFd, groups: Vec<OwnedFd>) -> Result<(), Failure> {
+fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Result<(), Failure> {
+    let plan = blueprint.plan;
     step(
         "start a session",
         rustix::process::setsid().map(drop).map_err(Into::into),
@@ -155,13 +216,12 @@ fn build(plan: &Plan, gate: &OwnedFd, groups: Vec<OwnedFd>) -> Result<(), Failur
         step("hide the jar's init", privileges::hide())?;
     }
     step("die with the keeper", process::die_with_parent(gate.as_fd()))?;
-    for group in &groups {
+    for group in groups {
         step(
             "enter the cgroup",
             rustix::io::write(group, b"0").map(drop).map_err(Into::into),
         )?;
     }
-    drop(groups);
     if has_cgroup_view(plan) {
         step("make a view of the cgroups", process::unshare_cgroup())?;
     }
@@ -177,7 +237,7 @@ fn build(plan: &Plan, gate: &OwnedFd, groups: Vec<OwnedFd>) -> Result<(), Failur
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
             Step::Loopback => network::loopback_up(),
             Step::Proc => mount::proc(Path::new("/proc")),
-            Step::Mask { paths, read_only } => mask(paths, read_only),
+            Step::Mask { paths, read_only } => blueprint.mask(paths, read_only),
             Step::Scratch {
                 size,
                 inodes,
@@ -193,18 +253,8 @@ fn build(plan: &Plan, gate: &OwnedFd, groups: Vec<OwnedFd>) -> Result<(), Failur
         "make a folder for the script",
         script.ok_or(io::ErrorKind::NotFound.into()),
     )?;
-    // Path rules bind to what is there now: rules that were made in the cabinet would deny the jar's own folders.
-    let rules = plan.steps().iter().find_map(|step| match step {
-        Step::Landlock(rules) => Some(rules),
-        _ => None,
-    });
-    let ruleset = match rules {
-        Some(rules) => Some(step(
-            "make a Landlock ruleset",
-            confine::prepare(rules).map_err(io::Error::other),
-        )?),
-        None => None,
-    };
+    let rules = blueprint.rules.as_ref().map(Prepared::ruleset).transpose();
+    let ruleset = step("make a Landlock ruleset", rules.map_err(io::Error::other))?;
     let namespaces = step("open the jar's namespaces", namespaces::open(&kinds(plan)))?;
     seal(plan, ruleset.as_ref())?;
     let mut fds: Vec<BorrowedFd<'_>> = namespaces.iter().map(AsFd::as_fd).collect();
@@ -215,6 +265,8 @@ fn build(plan: &Plan, gate: &OwnedFd, groups: Vec<OwnedFd>) -> Result<(), Failur
         terminal: false,
     };
     send(gate.as_fd(), &started, &fds);
+    // All of them are closed at once in a moment.
+    std::mem::forget((namespaces, workdir, script, ruleset));
     Ok(())
 }
 

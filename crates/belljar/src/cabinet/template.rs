@@ -12,7 +12,7 @@ use belljar_linux::{descriptors, privileges, seccomp, signals};
 use rustix::pipe::PipeFlags;
 
 use super::message::{Preload, TemplateSaid, send, with_buffer};
-use crate::jar::{Room, filter, set_limits};
+use crate::jar::{Room, set_limits, worker_filter};
 use crate::plan::{RUNTIME, Rlimit, Step};
 
 /// A template's pid: no guest has it. Libraries tell that they were forked by comparing pids, and the first processes of
@@ -79,7 +79,7 @@ pub(super) fn start(room: &Room<'_>, preload: &[String]) -> io::Result<Template>
         Some(Err(error)) => return Err(error),
         None => return Err(io::ErrorKind::NotFound.into()),
     };
-    let guest = filter(room);
+    let guest = worker_filter(room);
     let first = Preload {
         preload,
         filter_bytes: guest.len() * 8,

@@ -265,6 +265,17 @@ pub(super) fn confine(ruleset: Option<&OwnedFd>) -> io::Result<()> {
 }
 
 pub(crate) fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
+    filter_options(room).map_or(Vec::new(), |options| seccomp::program(Arch::native(), &options))
+}
+
+/// The same for a worker, which has its template's filter already.
+pub(crate) fn worker_filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
+    filter_options(room).map_or(Vec::new(), |options| {
+        seccomp::worker_program(Arch::native(), &options)
+    })
+}
+
+fn filter_options(room: &Room<'_>) -> Option<seccomp::Options> {
     for step in room.plan.steps() {
         if let Step::Seccomp { internet, affinity } = step {
             let families = if *internet {
@@ -272,16 +283,15 @@ pub(crate) fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
             } else {
                 Families::Local
             };
-            let options = seccomp::Options {
+            return Some(seccomp::Options {
                 families,
                 tty: room.job.terminal.is_some(),
                 affinity: *affinity,
                 ipc: true,
-            };
-            return seccomp::program(Arch::native(), &options);
+            });
         }
     }
-    Vec::new()
+    None
 }
 
 fn failed(step: &str, error: &io::Error) -> Report {

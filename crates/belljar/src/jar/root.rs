@@ -235,21 +235,54 @@ pub(crate) fn mask_sources() -> io::Result<()> {
     Ok(())
 }
 
-/// Hides `paths` and makes `read_only` so.
-pub(crate) fn mask(paths: &[PathBuf], read_only: &[PathBuf]) -> io::Result<()> {
+/// Hides `paths` and makes `locked` read-only.
+fn mask(paths: &[PathBuf], locked: &[PathBuf]) -> io::Result<()> {
     // First, because such a bind would cover the masks below it.
-    for path in read_only {
-        mount::bind(path, path)?;
-        mount::lock(path)?;
-    }
+    read_only(locked)?;
     for path in paths {
-        match fs::symlink_metadata(path) {
-            Ok(found) if found.is_dir() => mount::bind(Path::new(NOWHERE), path)?,
-            Ok(found) if found.is_file() => mount::bind(Path::new(NOTHING), path)?,
-            _ => {}
+        if let Some(cover) = Cover::of(path) {
+            cover.put(path)?;
         }
     }
     Ok(())
+}
+
+/// Makes parts of the root read-only.
+pub(crate) fn read_only(paths: &[PathBuf]) -> io::Result<()> {
+    for path in paths {
+        mount::bind(path, path)?;
+        mount::lock(path)?;
+    }
+    Ok(())
+}
+
+/// What hides a path: something empty of the same kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cover {
+    /// An empty folder.
+    Folder,
+    /// An empty file.
+    File,
+}
+
+impl Cover {
+    /// The one for a path; `None` when there is nothing to hide.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => Some(Self::Folder),
+            Ok(found) if found.is_file() => Some(Self::File),
+            _ => None,
+        }
+    }
+
+    /// Hides the path.
+    pub(crate) fn put(self, path: &Path) -> io::Result<()> {
+        let source = match self {
+            Self::Folder => NOWHERE,
+            Self::File => NOTHING,
+        };
+        mount::bind(Path::new(source), path)
+    }
 }
 
 /// Makes the top-level entries of a folder read-only that tools on the host obey. Links are left alone: what they lead

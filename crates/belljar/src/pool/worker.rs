@@ -29,7 +29,7 @@ impl Worker {
     /// Prepares what a job would otherwise wait for.
     pub(super) fn new(parked: Box<Parked>, group: Option<Group>, generation: u64) -> Self {
         let memory = group.as_ref().and_then(|group| group.oom_event().ok().flatten());
-        let counted = group.as_ref().and_then(|group| group.stats().cpu_usec);
+        let counted = group.as_ref().and_then(Group::cpu_usec);
         let cpu_usec = counted.unwrap_or_else(|| processor_time(&parked));
         Self {
             parked,

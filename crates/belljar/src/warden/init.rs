@@ -59,6 +59,9 @@ impl AsFd for Init {
 
 /// The pid behind a pidfd, in this process's pid namespace; 0 when there is none any more.
 pub(crate) fn pid_of(pidfd: BorrowedFd<'_>) -> u32 {
+    if let Some(pid) = belljar_linux::pidfd::number(pidfd) {
+        return pid;
+    }
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("Pid:"));
     // -1 is a process that has been reaped.

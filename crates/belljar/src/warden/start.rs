@@ -2,9 +2,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use belljar_linux::cgroup::{self, Group, Hierarchy, OomEvent, Owner};
+use belljar_linux::cgroup::{self, CgroupError, Group, Hierarchy, OomEvent, Owner};
 use belljar_linux::process::{self, Ended, Namespaces};
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, privileges};
@@ -327,7 +328,7 @@ pub(crate) fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
                 pids: Some(*pids),
                 cpus: Some(*cpus),
             };
-            let name = Owner::current().map(|owner| owner.name(next_number()));
+            let name = owner().map(|owner| owner.name(next_number()));
             let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));
             return group
                 .map(Some)
@@ -335,6 +336,16 @@ pub(crate) fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
         }
     }
     Ok(None)
+}
+
+/// This process, looked at once unless it has been forked since.
+fn owner() -> Result<Owner, CgroupError> {
+    static LAST: Mutex<Option<Owner>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match *last {
+        Some(owner) if owner.pid == std::process::id() => Ok(owner),
+        _ => Ok(*last.insert(Owner::current()?)),
+    }
 }
 
 /// A number that no other jar of this process has.

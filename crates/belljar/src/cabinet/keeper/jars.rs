@@ -92,8 +92,7 @@ impl Keeper<'_> {
         if self.cold.is_some() {
             return self.refuse(number, "start a template", Errno::CHILD.raw_os_error());
         }
-        let plan = self.room.plan;
-        let made = self.networks.within(|| room::start(plan, &groups));
+        let made = self.networks.within(|| room::start(&self.blueprint, &groups));
         let made = made.and_then(|(jar, network)| {
             self.watch(&jar.gate, Source::Gate(number))?;
             self.watch(&jar.init, Source::InitEnd(number))?;

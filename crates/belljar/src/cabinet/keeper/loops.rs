@@ -12,6 +12,7 @@ use super::jars::Jar;
 use crate::cabinet::Told;
 use crate::cabinet::message::{ToKeeper, receive, tell};
 use crate::cabinet::networks::Networks;
+use crate::cabinet::room::Blueprint;
 use crate::cabinet::template::Template;
 use crate::cabinet::{Spec, check};
 use crate::jar::{Failure, Room, step};
@@ -86,6 +87,9 @@ pub(super) struct Keeper<'a> {
     pub workers: HashMap<i32, u64>,
     pub look: check::Look,
     pub networks: Networks,
+    pub blueprint: Blueprint<'a>,
+    /// The last order to a template, with the number of cgroups in it.
+    pub order: Option<(usize, Vec<u8>)>,
 }
 
 impl<'a> Keeper<'a> {
@@ -105,6 +109,8 @@ impl<'a> Keeper<'a> {
             workers: HashMap::new(),
             look: check::Look::new(room)?,
             networks: Networks::new(room.plan)?,
+            blueprint: Blueprint::new(room.plan)?,
+            order: None,
         })
     }
 

@@ -1,11 +1,12 @@
 //! Workers on their way into jars, and out of them.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use belljar_linux::pidfd;
+use belljar_linux::namespaces::Kind;
 use belljar_linux::process::Ended;
+use belljar_linux::{descriptors, pidfd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
@@ -28,6 +29,14 @@ impl Keeper<'_> {
     pub(super) fn send_worker(&mut self, number: u64, current: u64) -> io::Result<()> {
         let plan = self.room.plan;
         let kinds = room::kinds(plan);
+        let groups = self.jars.get(&number).map_or(0, |jar| jar.groups.len());
+        let fixed = match &self.order {
+            Some((count, fixed)) if *count == groups => fixed.clone(),
+            _ => {
+                let fixed = self.fixed(&kinds, groups)?;
+                self.order.insert((groups, fixed)).1.clone()
+            }
+        };
         let Some(jar) = self.jars.get_mut(&number) else {
             return Ok(());
         };
@@ -55,34 +64,20 @@ impl Keeper<'_> {
         fds.extend(keys.namespaces.iter().map(AsFd::as_fd));
         fds.extend(keys.ruleset.as_ref().map(AsFd::as_fd));
         fds.extend(jar.groups.iter().map(AsFd::as_fd));
-        let names: Vec<&'static str> = kinds.iter().map(|kind| kind.name()).collect();
-        let (mut rlimits, mut affinity) = (Vec::new(), None);
+        let mut order = format!("{number} {}", u8::from(!jar.hurry)).into_bytes();
         for step in plan.steps() {
-            match step {
-                Step::Rlimits { limits } => rlimits.extend(
-                    limits
-                        .iter()
-                        .filter(|limit| template::is_workers_own(&limit.name))
-                        .map(|limit| (limit.name.clone(), limit.soft, limit.hard)),
-                ),
-                Step::Affinity { cpus } => affinity = Some(choose(*cpus as usize)?),
-                _ => {}
+            if let Step::Affinity { cpus } = step {
+                for cpu in choose(*cpus as usize)? {
+                    write!(order, " {cpu}")?;
+                }
             }
         }
-        let order = Fork {
-            fork: number,
-            namespaces: &names,
-            ruleset: keys.ruleset.is_some(),
-            groups: jar.groups.len(),
-            rlimits: &rlimits,
-            affinity,
-            privileges: self.look.drops_privileges(),
-            rehearse: !jar.hurry,
-        };
+        order.push(b'\n');
+        order.extend_from_slice(&fixed);
         let Some(template) = self.templates.get_mut(&current) else {
             return Err(Errno::CHILD.into());
         };
-        send(template.socket.as_fd(), &order, &fds)?;
+        descriptors::send(template.socket.as_fd(), &order, &fds)?;
         template.forks += 1;
         jar.groups.clear();
         jar.template = Some(current);
@@ -101,6 +96,28 @@ impl Keeper<'_> {
             self.watch(&coming.control, Source::Control(number))?;
         }
         Ok(())
+    }
+
+    /// The part of an order that is the same for all workers.
+    fn fixed(&self, kinds: &[Kind], groups: usize) -> io::Result<Vec<u8>> {
+        let names: Vec<&'static str> = kinds.iter().map(|kind| kind.name()).collect();
+        let steps = self.room.plan.steps();
+        let limits = steps.iter().filter_map(|step| match step {
+            Step::Rlimits { limits } => Some(limits),
+            _ => None,
+        });
+        let rlimits: Vec<(String, u64, u64)> = limits
+            .flatten()
+            .filter(|limit| template::is_workers_own(&limit.name))
+            .map(|limit| (limit.name.clone(), limit.soft, limit.hard))
+            .collect();
+        Ok(serde_json::to_vec(&Fork {
+            namespaces: &names,
+            ruleset: self.room.has(|step| matches!(step, Step::Landlock(_))),
+            groups,
+            rlimits: &rlimits,
+            privileges: self.look.drops_privileges(),
+        })?)
     }
 
     pub(in crate::cabinet::keeper) fn worker_forked(&mut self, number: u64, template: u64, pid: i32) {
@@ -182,7 +199,7 @@ impl Keeper<'_> {
         let Some(jar) = self.jars.get(&number) else {
             return;
         };
-        let Some((pid, process)) = &jar.worker else {
+        let Some((pid, _)) = &jar.worker else {
             return self.jar_failed(number, "find the worker", Errno::CHILD.raw_os_error());
         };
         let (pid, template) = (*pid, jar.template);
@@ -190,18 +207,13 @@ impl Keeper<'_> {
             return;
         };
         let template = template.and_then(|template| self.templates.get(&template));
-        let template = template.map(|template| template.process.pid() as i32);
         let before = Instant::now();
         let looked = self.look.worker(pid, &coming.expected, template);
         let check = u32::try_from(before.elapsed().as_micros()).unwrap_or(u32::MAX);
-        let fds: Vec<OwnedFd> = match (&looked, process.try_clone()) {
-            (Ok(()), Ok(process)) => vec![process],
-            (Err(reason), _) => {
-                let step = format!("check a worker: {reason}");
-                return self.jar_failed(number, &step, Errno::PERM.raw_os_error());
-            }
-            (_, Err(error)) => return self.jar_failed(number, "hand over a worker", errno(&error)),
-        };
+        if let Err(reason) = looked {
+            let step = format!("check a worker: {reason}");
+            return self.jar_failed(number, &step, Errno::PERM.raw_os_error());
+        }
         self.unwatch(&coming.control);
         let Some(jar) = self.jars.get_mut(&number) else {
             return;
@@ -213,6 +225,9 @@ impl Keeper<'_> {
             return;
         };
         let jar = &self.jars[&number];
+        let Some((_, process)) = &jar.worker else {
+            return;
+        };
         let parked = FromKeeper::Parked {
             number,
             worker_pid: pid,
@@ -223,7 +238,7 @@ impl Keeper<'_> {
             &parked,
             &[
                 jar.jar.init.as_fd(),
-                fds[0].as_fd(),
+                process.as_fd(),
                 coming.control.as_fd(),
                 coming.stdin.as_fd(),
                 coming.stdout.as_fd(),

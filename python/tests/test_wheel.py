@@ -49,6 +49,13 @@ def pip(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", *words], check=True)
 
 
+def with_cloudpickle(site: Path) -> None:
+    """The package's dependency, as pip would bring it."""
+    import cloudpickle
+
+    shutil.copytree(Path(cloudpickle.__file__).parent, site / "cloudpickle")
+
+
 def clean(**more: str) -> dict[str, str]:
     """An environment that helps nobody to find anything."""
     kept = {name: value for name, value in os.environ.items() if name not in ("BELLJAR_BIN", "PYTHONPATH")}
@@ -82,6 +89,8 @@ def test_a_virtualenv(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "v")], check=True)
     python = str(tmp_path / "v" / "bin" / "python")
     pip("--prefix", str(tmp_path / "v"), str(wheel))
+    [package] = (tmp_path / "v").glob("lib/*/site-packages/belljar")
+    with_cloudpickle(package.parent)
     assert found(python, clean()) == str(tmp_path / "v" / "bin" / "belljar")
 
 
@@ -105,10 +114,7 @@ def test_a_user_install(wheel: Path, tmp_path: Path) -> None:
         [base, "-c", scheme], env=environment, capture_output=True, text=True, check=True
     ).stdout.strip()
     pip("--target", site, str(wheel))
-    import cloudpickle
-
-    # Its dependency, as pip would bring it.
-    shutil.copytree(Path(cloudpickle.__file__).parent, Path(site) / "cloudpickle")
+    with_cloudpickle(Path(site))
     (tmp_path / "bin").mkdir()
     (Path(site) / "bin" / "belljar").rename(tmp_path / "bin" / "belljar")
     assert found(base, environment) == str(tmp_path / "bin" / "belljar")

@@ -126,6 +126,8 @@ bench: build $(BENCH_VENV)/complete  ## Measure beside the bare interpreter, oth
 	cargo build --quiet --release --locked --package belljar-dev
 	$(TARGET)/release/belljar-dev bench --belljar $(BELLJAR) --write docs
 	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --venv $(abspath $(BENCH_VENV)) --write docs
+	PYTHONPATH=python BELLJAR_BIN=$(abspath $(BELLJAR)) $(BENCH_VENV)/bin/python benches/package.py --belljar $(abspath $(BELLJAR)) \
+		--dev $(TARGET)/release/belljar-dev --venv $(abspath $(BENCH_VENV)) --write docs
 
 # The packages that a pool is measured with.
 $(BENCH_VENV)/complete: benches/packages.txt

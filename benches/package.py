@@ -1,0 +1,223 @@
+"""What the Python package costs, beside what people would use without it; `make bench` writes docs/package.md.
+
+Every ratio is of medians of two things that took turns in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import numpy
+
+import belljar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.connection import Connection
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+# Between two calls, so that each is a call for itself.
+PAUSE = 0.003
+
+
+def double(x: int) -> int:
+    return x * 2
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+def timed(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def turns(rounds: int, pause: float, *actions: Callable[[], object]) -> list[list[float]]:
+    """The times of each action, which take turns."""
+    times: list[list[float]] = [[] for _ in actions]
+    for number in range(rounds):
+        order = list(range(len(actions)))
+        for index in order[number % len(order) :] + order[: number % len(order)]:
+            times[index].append(timed(actions[index]))
+            time.sleep(pause)
+    return times
+
+
+def calls(rounds: int) -> list[list[float]]:
+    ours = belljar.sandbox(double)
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+        pool.submit(double, 21).result()
+        for _ in range(20):
+            ours(21)
+            time.sleep(0.05)
+        return turns(rounds, PAUSE, lambda: ours(21), lambda: pool.submit(double, 21).result())
+
+
+def throughput(seconds: float, dev: str, binary: str) -> tuple[float, float]:
+    """Calls each second of 64 threads: here, and through the Rust library."""
+    ours, count = belljar.sandbox(double), [0] * 64
+    ours(21)
+    end = time.perf_counter() + seconds
+
+    def caller(number: int) -> None:
+        while time.perf_counter() < end:
+            ours(number)
+            count[number] += 1
+
+    threads = [threading.Thread(target=caller, args=(number,)) for number in range(64)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rate = sum(count) / (time.perf_counter() - start)
+    command = [dev, "warm", "--belljar", binary, "--only-callers", "64", "--seconds", str(int(seconds))]
+    base = str(Path(sys.executable).resolve())
+    printed = subprocess.run([*command, "--python", base], check=True, capture_output=True).stdout
+    return rate, json.loads(printed)["rate"]
+
+
+def echo(pipe: Connection) -> None:
+    """The other end of a pipe, as one would write it by hand: unpickles, and pickles again."""
+    while data := pipe.recv_bytes():
+        pipe.send_bytes(cloudpickle.dumps(cloudpickle.loads(data)))
+
+
+def values(rounds: int, value: Any, venv: str | None) -> list[list[float]]:
+    """There and back: in a jar, and through a pipe to a process that is already there."""
+    ours = belljar.sandbox(venv=venv, memory="2G", preload=["numpy"] if venv else [])(same)
+    near, far = get_context("fork").Pipe()
+    child = get_context("fork").Process(target=echo, args=(far,), daemon=True)
+    child.start()
+
+    def pipe() -> object:
+        near.send_bytes(cloudpickle.dumps(value))
+        return cloudpickle.loads(near.recv_bytes())
+
+    for action in (lambda: ours(value), pipe):
+        action()
+    time.sleep(1)
+    times = turns(rounds, 0.2, lambda: ours(value), pipe)
+    near.send_bytes(b"")
+    child.join()
+    return times
+
+
+def starts(rounds: int) -> tuple[list[list[float]], list[list[float]]]:
+    """The first call of a process, import excluded, beside a bare start; and the import alone."""
+    base = [str(Path(sys.executable).resolve())]
+    first = (
+        "import belljar, time\nf = belljar.sandbox(lambda x: x * 2)\n"
+        "t = time.perf_counter()\nf(21)\nprint(time.perf_counter() - t)"
+    )
+    called: list[float] = []
+
+    def process(*arguments: str) -> bytes:
+        return subprocess.run([*arguments], check=True, capture_output=True).stdout
+
+    def call() -> None:
+        called.append(float(process(sys.executable, "-c", first)))
+
+    _, bare = turns(rounds, 0.05, call, lambda: process(*base, "-c", "pass"))
+    with_it = lambda: process(sys.executable, "-c", "import belljar")  # noqa: E731
+    return [called, bare], turns(rounds * 4, 0, with_it, lambda: process(sys.executable, "-c", "pass"))
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        {
+            "id": index,
+            "name": f"person {index}",
+            "score": index * 1.5,
+            "active": index % 2 == 0,
+            "tags": ["a", "b", str(index % 7)],
+            "born": datetime.date(1970, 1, 1) + datetime.timedelta(days=index),
+            "note": None,
+            "key": index.to_bytes(4, "little"),
+        }
+        for index in range(10_000)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for name in ("belljar", "dev", "venv"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--write", type=Path)
+    args = parser.parse_args()
+    os.environ["BELLJAR_BIN"] = args.belljar
+    load = os.getloadavg()[0]
+    table: list[tuple[str, str, str, str, str]] = []
+
+    def row(what: str, ours: list[float], theirs: list[float], peer: str, reach: str, *, faster: bool = False) -> None:
+        one, other = statistics.median(ours), statistics.median(theirs)
+        ratio = f"{other / one:.1f}{TIMES} faster" if faster else f"{one / other:.2f}{TIMES}"
+        table.append((what, f"{one * 1e3:.2f} ms", f"{peer}: {other * 1e3:.2f} ms", ratio, reach))
+        print(*table[-1], sep=" | ", flush=True)
+
+    row("`f(21)`, 3 ms between calls", *calls(args.rounds), "hot ProcessPoolExecutor (fork)", f"≤ 1.0{TIMES}")
+    ours, theirs = throughput(args.seconds, args.dev, args.belljar)
+    table.append(
+        (
+            "64 threads, calls each second",
+            f"{ours:.0f}",
+            f"Rust library: {theirs:.0f}",
+            f"{ours / theirs:.2f}{TIMES}",
+            f"≥ 0.8{TIMES}",
+        )
+    )
+    print(*table[-1], sep=" | ", flush=True)
+    array = numpy.random.default_rng(1).random(100_000_000 // 8)
+    row(
+        "100 MB of float64 there and back",
+        *values(9, array, args.venv),
+        "cloudpickle through a pipe",
+        f"≥ 4{TIMES} faster",
+        faster=True,
+    )
+    row(
+        "10,000 dicts of eight fields there and back", *values(15, rows(), None), "pickle through a pipe", f"≤ 5{TIMES}"
+    )
+    first, imported = starts(15)
+    row("first call of a process", *first, "bare start of Python", f"≤ 3{TIMES}")
+    row("`import belljar`, whole process", *imported, "`pass`", f"≤ 1.15{TIMES}")
+    lines = ["| what | belljar | beside | ratio | reach |", "|---|---:|---:|---:|---:|"]
+    lines += [f"| {' | '.join(line)} |" for line in table]
+    busy = " **The machine was busy with other work, so these figures settle nothing.**" if load > 0.5 else ""
+    machine = f"{os.cpu_count()} processors, Linux {platform.release()}, Python {platform.python_version()}"
+    page = f"""# Figures of the Python package
+
+Written by `make bench`. Medians of things that take turns in one run; a figure of a call ends at the value.
+Ratios travel between machines, milliseconds do not.
+
+Machine: {machine}, load average {load:.1f} when the run began.{busy}
+
+{chr(10).join(lines)}
+
+The array and the rows go into a jar and come back out of it. The pipe leads to a process that is already there,
+unpickles them, and pickles them again, without any isolation.
+"""
+    if args.write:
+        (args.write / "package.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -62,7 +62,7 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             return super().reducer_override(obj)
         self._refuse_compiled(obj.__name__, f"module {obj.__name__}")
         self._seen.add(id(obj))
-        state = {name: value for name, value in vars(obj).items() if self._sendable(name, value)}
+        state = {name: value for name, value in vars(obj).copy().items() if self._sendable(name, value)}
         return inner._builtin_type("ModuleType"), (obj.__name__, obj.__doc__), state
 
     def _sendable(self, name: str, value: Any) -> bool:

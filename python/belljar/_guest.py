@@ -119,7 +119,8 @@ def version_of(path: str) -> tuple[int, int]:
 def compiled(module: str) -> bool:
     """Whether a package has parts that are no Python, and so cannot be sent by value."""
     top = module.partition(".")[0]
-    for name, part in list(sys.modules.items()):
+    # A copy: other threads import meanwhile, and a list of the items is not made in one step.
+    for name, part in sys.modules.copy().items():
         if name == top or name.startswith(top + "."):
             file = getattr(part, "__file__", None)
             if file is not None and file.endswith(".so"):

@@ -72,7 +72,7 @@ def add_function(function: FunctionType, todo: list[Any]) -> None:
 def add_class(kind: type, todo: list[Any]) -> bool:
     """Whether all that is in a class can be followed."""
     todo += kind.__bases__
-    for name, value in vars(kind).items():
+    for name, value in vars(kind).copy().items():
         if name in OWN or name.startswith("_abc"):
             continue
         if isinstance(value, (FunctionType, staticmethod, classmethod, property, tuple, *ATOMS)):

@@ -418,4 +418,24 @@ both! {
         assert_eq!(std::fs::read_to_string(folder.path().join("x")).expect("a file"), "y");
         assert!(pool.warm(&writable, 1).expect("an answer").cold.is_some());
     }
+
+    fn what_is_shown_inside_fresh_folders_is_there_for_workers_too(_who) {
+        let pool = pool();
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("open to all");
+        std::fs::write(folder.path().join("x"), "y").expect("a file");
+        for (source, target, file) in [("", "/jar/data", "/jar/data/x"), ("", "/tmp/a/b", "/tmp/a/b/x"), ("x", "/jar/x", "/jar/x")] {
+            let mount = belljar::policy::Mount { source: folder.path().join(source), target: target.into(), access: belljar::policy::Access::ReadOnly };
+            let shown = crate::glass::jar(|policy| policy.mounts.push(mount));
+            let source = format!("print(open('{file}').read())\nopen('/jar/own', 'w').close()\ntry: open('{file}', 'w')\nexcept OSError as e: print(e.errno)");
+            for _ in 0..2 {
+                let outcome = pool.run(&shown, code(&source)).expect("an outcome");
+                assert_eq!(stdout(&outcome), "y\n30\n", "{target}: {}", told(&outcome));
+            }
+        }
+        // A virtualenv in /tmp: not only what its template has imported is found.
+        let (_venv, jar) = with_module("late_import", "x = 'found'");
+        assert_eq!(stdout(&pool.run(&jar, code("import late_import; print(late_import.x)")).expect("an outcome")), "found\n");
+        all_warm(&pool);
+    }
 }

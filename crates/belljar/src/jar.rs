@@ -18,7 +18,7 @@ use crate::runtime::RuntimeFile;
 pub(crate) use guest::{choose, filter, set_limits, worker_filter};
 pub(crate) use init::{Failure, enter, groups, init, prepare, set_up, step};
 pub(crate) use report::{Report, receive, send};
-pub(crate) use root::{Cover, folder, mask_sources, open_folder, read_only, scratch_part};
+pub(crate) use root::{Cover, folder, mask_sources, open_folder, place, read_only, scratch_part, show};
 pub(crate) use sources::{Sources, open_sources};
 
 /// What init needs, all of it prepared by the warden before the copy is made.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use belljar_linux::confine::{self, Prepared};
@@ -16,7 +17,9 @@ use belljar_linux::process::{self, Namespaces};
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, network, privileges, seccomp, signals};
 
-use crate::jar::{Cover, Failure, Report, folder, open_folder, read_only, scratch_part, send, set_up, step};
+use crate::jar::{
+    Cover, Failure, Report, folder, open_folder, place, read_only, scratch_part, send, set_up, show, step,
+};
 use crate::plan::{HOME, Namespace, Plan, SCRIPT, Step};
 
 /// A jar whose PID 1 is on its way.
@@ -228,7 +231,7 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
     if makes_network(plan) {
         step("make a network namespace", process::unshare_network())?;
     }
-    let mut script = None;
+    let (mut script, mut shown) = (None, HashMap::new());
     for operation in plan.steps() {
         if let Some(errno) = plan.fault(operation.name()) {
             return Err((set_up(operation), io::Error::from_raw_os_error(errno)));
@@ -242,7 +245,18 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
                 size,
                 inodes,
                 targets,
-            } => scratch(*size, *inodes, targets).map(|folder| script = Some(folder)),
+            } => below(plan, targets).and_then(|found| {
+                shown = found;
+                script = Some(scratch(*size, *inodes, targets)?);
+                Ok(())
+            }),
+            Step::Bind { target, .. } => match shown.remove(target.as_path()) {
+                Some(Some(tree)) => show(&tree, target),
+                _ => Ok(()),
+            },
+            Step::Symlink { path, target } if shown.contains_key(path.as_path()) => {
+                place(path, || symlink(target, path))
+            }
             _ => Ok(()),
         };
         done.map_err(|error| (set_up(operation), error))?;
@@ -268,6 +282,25 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
     // All of them are closed at once in a moment.
     std::mem::forget((namespaces, workdir, script, ruleset));
     Ok(())
+}
+
+/// What the cabinet shows inside folders that each jar has afresh, such as a virtualenv in /tmp or a mount at /jar/data: kept,
+/// because those folders cover it. A link has nothing to be kept.
+fn below<'a>(plan: &'a Plan, targets: &[PathBuf]) -> io::Result<HashMap<&'a Path, Option<OwnedFd>>> {
+    let covered = |path: &Path| targets.iter().any(|folder| path.starts_with(folder));
+    let mut found = HashMap::new();
+    for step in plan.steps() {
+        match step {
+            Step::Bind { target, .. } if covered(target) => {
+                found.insert(target.as_path(), Some(mount::detach(target, false)?));
+            }
+            Step::Symlink { path, .. } if covered(path) => {
+                found.insert(path.as_path(), None);
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 /// What can be written: one tmpfs, its parts attached where the cabinet has its own. Gives the script's folder as the

@@ -150,15 +150,10 @@ impl Root {
     }
 
     fn attach(&mut self, position: usize, target: &Path) -> io::Result<()> {
-        let tree = self.sources.remove(&position).ok_or(io::ErrorKind::NotFound)?;
-        let is_folder = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&tree)?.st_mode)
-            == rustix::fs::FileType::Directory;
-        if is_folder {
-            folder(target)?;
-        } else {
-            file(target, b"", 0o444)?;
-        }
-        mount::attach(tree.as_fd(), target)
+        show(
+            &self.sources.remove(&position).ok_or(io::ErrorKind::NotFound)?,
+            target,
+        )
     }
 
     fn text(&self, path: &Path, content: &[u8]) -> io::Result<()> {
@@ -314,7 +309,7 @@ fn job_bytes(room: &Room<'_>) -> u64 {
 }
 
 /// Tries first and makes the folders above only if they are missing: most are there, and each look costs every start.
-fn place<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn place<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
     match make() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             path.parent().map_or(Ok(()), folder)?;
@@ -322,6 +317,18 @@ fn place<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
         }
         done => done,
     }
+}
+
+/// Makes a place for a detached tree, and attaches it there.
+pub(crate) fn show(tree: &OwnedFd, target: &Path) -> io::Result<()> {
+    let is_folder = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(tree)?.st_mode)
+        == rustix::fs::FileType::Directory;
+    if is_folder {
+        folder(target)?;
+    } else {
+        file(target, b"", 0o444)?;
+    }
+    mount::attach(tree.as_fd(), target)
 }
 
 /// A folder of the scratch space as a mount of its own, for `target`. Nothing runs from shared memory.

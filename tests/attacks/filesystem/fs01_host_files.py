@@ -10,11 +10,8 @@
 # expect: /sys = ENOENT -> ok
 # expect: docker socket = ENOENT -> ok
 # expect: secret = ENOENT -> canary-7f3a-secret
-# expect warm: secret = ENOENT -> ENOENT
 # expect: secret through a symlink in /jar = ENOENT -> canary-7f3a-secret
-# expect warm: secret through a symlink in /jar = ENOENT -> ENOENT
 # expect: secret through /proc/self/root = ENOENT -> canary-7f3a-secret
-# expect warm: secret through /proc/self/root = ENOENT -> ENOENT
 # expect: ~/.ssh = ENOENT
 import errno
 import json

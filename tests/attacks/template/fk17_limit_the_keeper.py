@@ -3,7 +3,7 @@
 # class: PeerDoS
 # given: preload
 # control: without seccomp
-# cold: no -> Too many open files
+# cold: no -> (os error 24)
 # expect: limit the keeper = EPERM -> not tried
 import ctypes
 import errno

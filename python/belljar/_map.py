@@ -11,7 +11,7 @@ from ._wait import channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from typing import Any
 
     from ._callee import Callee
@@ -27,23 +27,33 @@ def ahead_of(given: int | None) -> int:
     return given
 
 
+def fill(
+    window: deque[tuple[Request, Any]],
+    callee: Callee,
+    rows: Iterator[Iterable[Any]],
+    ahead: int,
+    early: bool,
+    inboxes: Callable[[], Any],
+) -> bool:
+    """Sends calls until so many are under way; whether any is."""
+    # There is room for one at least: the first of the window has just been taken out.
+    for row in rows:
+        request, inbox = callee.request(tuple(row), {}, early=early), inboxes()
+        # In the window before it is sent: whatever happens from now on, it is cancelled.
+        window.append((request, inbox))
+        request.send(inbox.put)
+        if len(window) >= ahead:
+            break
+    return bool(window)
+
+
 def calls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool) -> Iterator[Any]:
     """The results of calls with these arguments, in order. The first that fails raises when its turn comes."""
     window: deque[tuple[Request, SimpleQueue[frames.Frame]]] = deque()
     source = iter(rows)
     finish = callee.outcome if outcomes else callee.result
     try:
-        while True:
-            for row in source:
-                request = callee.request(tuple(row), {}, early=not outcomes)
-                inbox: SimpleQueue[frames.Frame] = SimpleQueue()
-                # In the window before it is sent: whatever happens from now on, it is cancelled.
-                window.append((request, inbox))
-                request.send(inbox.put)
-                if len(window) >= ahead:
-                    break
-            if not window:
-                return
+        while fill(window, callee, source, ahead, not outcomes, SimpleQueue):
             request, inbox = window[0]
             answer = request.collect(inbox, callee.teller())
             window.popleft()
@@ -59,16 +69,7 @@ async def acalls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outc
     source = iter(rows)
     finish = callee.outcome if outcomes else callee.result
     try:
-        while True:
-            for row in source:
-                request = callee.request(tuple(row), {}, early=not outcomes)
-                inbox = channel()
-                window.append((request, inbox))
-                request.send(inbox.put)
-                if len(window) >= ahead:
-                    break
-            if not window:
-                return
+        while fill(window, callee, source, ahead, not outcomes, channel):
             request, inbox = window[0]
             answer = await request.acollect(inbox, callee.teller())
             window.popleft()

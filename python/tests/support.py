@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python"
@@ -28,3 +32,14 @@ def until(fact: Callable[[], object], seconds: float = 30) -> None:
     while not fact():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.005)
+
+
+def skips() -> dict[str, str]:
+    """What a machine may lack, and why tests then do not run. (Python 3.10 has no reader of TOML.)"""
+    text = (ROOT / "tests" / "skips.toml").read_text()
+    return dict(re.findall(r'^\[(\w+)\]\ntests = ".*"\nreason = "(.*)"$', text, re.MULTILINE))
+
+
+def skip(need: str) -> NoReturn:
+    """Says that a test does not run here; what is not in tests/skips.toml is a failure."""
+    pytest.skip(skips()[need])

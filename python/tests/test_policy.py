@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from datetime import timedelta
+from importlib import import_module
 from typing import Any, get_type_hints
 
 import pytest
-from support import ROOT
+from support import ROOT, skip
 
 import belljar
 from belljar import _keywords, _policy
@@ -30,11 +32,11 @@ def test_every_key_of_the_schema_is_a_keyword() -> None:
 
 @pytest.mark.parametrize("key", sorted(set(documented()) - {"profile", "venv", "workdir", "mount", "draft", "apply"}))
 def test_the_documented_example_of_a_key_is_taken_by_package_and_binary(key: str) -> None:
-    toml = pytest.importorskip("tomllib", reason="Python 3.10 has none")
+    if sys.version_info < (3, 11):
+        skip("toml")
+    toml: Any = import_module("tomllib")
     value: Any = toml.loads(documented()[key][1])[key]
     if key == "python":
-        import sys
-
         value = f"{sys.version_info[0]}.{sys.version_info[1]}"
     assert belljar.run("print(1)", **{key: value}).check().stdout == "1\n"
 

@@ -1,6 +1,8 @@
 //! The state that callers, the refill thread, readers and the reaper share. Callers come here twice for each job, so
 //! nothing is read, written or started while it is locked.
 
+mod events;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -12,7 +14,6 @@ use super::shelf::Shelf;
 use super::stats::{PoolStats, Sums, Warmed};
 use super::waiter::{Cancel, Grant, Waiter, lock};
 use super::worker::Worker;
-use crate::cabinet::{Event, Told};
 use crate::error::Error;
 use crate::sandbox::{Digest, Sandbox};
 
@@ -282,146 +283,6 @@ impl Core {
         self.wake.notify_one();
     }
 
-    /// Something happened in a cabinet.
-    pub(super) fn happened(&self, digest: &Digest, cabinet: u64, event: Event) {
-        let told = match event {
-            Event::Parked(parked) => {
-                self.parked(digest, cabinet, parked);
-                return self.tell();
-            }
-            Event::Told(told) => told,
-        };
-        let mut dropped = Vec::new();
-        let mut state = lock(&self.state);
-        let State { shelves, counted, .. } = &mut *state;
-        let Some(shelf) = shelves.get_mut(digest).filter(|shelf| shelf.is_of(cabinet)) else {
-            return;
-        };
-        match told {
-            Told::Ready { python, modules } => {
-                for module in modules.iter().filter(|module| module.error.is_some()) {
-                    tracing::warn!(module = module.name, error = module.error, "a preload failed");
-                }
-                tracing::debug!(?python, "a template is ready");
-                shelf.modules = Some(modules.into_iter().map(Into::into).collect());
-            }
-            Told::Failed { number, step, errno } => {
-                counted.failed += 1;
-                let reason = format!("a worker could not be made: {step}: {}", text(errno));
-                tracing::warn!(reason);
-                self.reaper
-                    .bury(shelf.making.remove(&number).and_then(|making| making.group));
-                shelf.failed(reason);
-                refuse(shelf);
-            }
-            Told::Cold { reason } => {
-                tracing::info!(reason, "jobs run cold");
-                shelf.goes_cold(reason);
-                refuse(shelf);
-                dropped.extend(shelf.parked.drain(..));
-            }
-            Told::Lost { what } => tracing::warn!(what, "a template was lost"),
-            Told::Rotated => {
-                counted.rotations += 1;
-                shelf.generation += 1;
-            }
-            Told::Broken { step, errno } => {
-                let reason = format!("the cabinet could not be built: {step}: {}", text(errno));
-                tracing::warn!(reason);
-                shelf.failed(reason);
-                refuse(shelf);
-            }
-        }
-        drop(state);
-        self.discard(dropped);
-        self.tell();
-    }
-
-    /// Something has changed that others wait for.
-    fn tell(&self) {
-        self.progress.notify_all();
-        self.wake.notify_one();
-    }
-
-    fn parked(&self, digest: &Digest, cabinet: u64, parked: Box<crate::cabinet::Parked>) {
-        let (timings, number) = (parked.timings, parked.number);
-        tracing::trace!(number, pid = parked.worker_pid, "a worker is parked");
-        let mut state = lock(&self.state);
-        let shelf = state.shelves.get_mut(digest).filter(|shelf| shelf.is_of(cabinet));
-        let made = shelf.and_then(|shelf| {
-            let making = shelf.making.remove(&number)?;
-            shelf.succeeded();
-            Some((making, shelf.generation, shelf.weight_known))
-        });
-        let Some((making, generation, weighed)) = made else {
-            // Of a cabinet that was given up, or after a time that was too long: nobody waits for it.
-            drop(state);
-            self.discard([Worker::new(parked, None, 0)]);
-            return;
-        };
-        // Counted as on its way, so that nobody makes another one in its place meanwhile.
-        if let Some(shelf) = state.shelves.get_mut(digest) {
-            shelf.arriving += 1;
-        }
-        drop(state);
-        let worker = Worker::new(parked, making.group, generation);
-        let weight = (!weighed).then(|| worker.weight());
-        let mut state = lock(&self.state);
-        state.counted.forks += 1;
-        state.sums.made(making.group_usec, timings);
-        if let Some(shelf) = state.shelves.get_mut(digest) {
-            shelf.arriving = shelf.arriving.saturating_sub(1);
-            if let Some(weight) = weight {
-                shelf.weight = weight;
-                shelf.weight_known = true;
-            }
-        }
-        let left = self.park(&mut state, digest, worker);
-        drop(state);
-        self.discard(left);
-    }
-
-    /// A cabinet or a worker could not be asked for.
-    pub(super) fn broken(&self, digest: &Digest, error: &Error) {
-        tracing::warn!(%error, "no worker can be made");
-        let mut state = lock(&self.state);
-        if let Some(shelf) = state.shelves.get_mut(digest) {
-            shelf.failed(error.to_string());
-            refuse(shelf);
-        }
-        drop(state);
-        self.progress.notify_all();
-    }
-
-    /// A cabinet has ended, and everything in it.
-    pub(super) fn gone(&self, digest: &Digest, cabinet: u64) {
-        let mut dropped = Vec::new();
-        let mut groups = Vec::new();
-        let mut state = lock(&self.state);
-        let State {
-            shelves,
-            counted,
-            readers,
-            ..
-        } = &mut *state;
-        if let Some(shelf) = shelves.get_mut(digest).filter(|shelf| shelf.is_of(cabinet)) {
-            // Its reader ends by itself, and is waited for when the pool ends.
-            readers.retain(|reader| !reader.is_finished());
-            readers.extend(shelf.cabinet.take().map(|open| open.reader));
-            if shelf.modules.take().is_none() || !shelf.making.is_empty() {
-                shelf.failed("the cabinet ended before a worker was made".into());
-                refuse(shelf);
-            }
-            dropped.extend(shelf.parked.drain(..));
-            groups.extend(shelf.making.drain().filter_map(|(_, making)| making.group));
-            counted.lost += dropped.len() as u64;
-        }
-        drop(state);
-        self.reaper.bury(groups);
-        self.discard(dropped);
-        self.tell();
-    }
-
     /// Waits until so many workers are parked, or it is clear that they will not be.
     pub(super) fn warm(&self, sandbox: &Sandbox, workers: usize) -> Result<Warmed, Error> {
         let digest = sandbox.digest();
@@ -495,19 +356,4 @@ impl Core {
         state.counted.cold += 1;
         *state.counted.reasons.entry(reason.to_owned()).or_default() += 1;
     }
-}
-
-/// Lets jobs that wait run cold, if that is how it is now.
-fn refuse(shelf: &mut Shelf) {
-    let Some(reason) = shelf.cold(Instant::now()) else {
-        return;
-    };
-    for waiter in shelf.waiters.drain(..) {
-        // One that was cancelled wants nothing.
-        let _ = waiter.give(Grant::Cold(reason.clone()));
-    }
-}
-
-fn text(errno: i32) -> std::io::Error {
-    std::io::Error::from_raw_os_error(errno)
 }

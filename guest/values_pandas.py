@@ -23,13 +23,16 @@ def writer(kind, example):
         pandas.Series: series,
         pandas.Timestamp: timestamp,
         pandas.Timedelta: lambda value: ("D", value.asm8),
+        pandas.Period: lambda value: ("P", value.ordinal, value.freqstr),
+        pandas.Interval: lambda value: ("V", value.left, value.right, value.closed),
         type(pandas.NaT): lambda value: ("N",),
         type(pandas.NA): lambda value: ("A",),
     }.get(kind)
     if lower is None and issubclass(kind, pandas.Index):
         lower = index
     if lower is None and issubclass(kind, pandas.api.extensions.ExtensionArray):
-        raise Bad(example, f"is a {kind.__qualname__}", "return pandas.Series(...) of it")
+        fix = "return to_dense() of it" if kind.__name__ == "SparseArray" else "return pandas.Series(...) of it"
+        raise Bad(example, f"is a {kind.__qualname__}", fix)
     if lower is None and issubclass(kind, (pandas.DataFrame, pandas.Series)):
         raise Bad(example, f"is a {kind.__qualname__}, not plain pandas", "return pandas.DataFrame(...) of it")
     if lower is None:
@@ -72,7 +75,7 @@ def frame(value):
     else:
         columns = [value.iloc[:, place] for place in range(value.shape[1])]
         body = [named(pandas, column, value.columns[place]) for place, column in enumerate(columns)]
-    return "F", index(value.columns), index(value.index), body, attrs
+    return "F", index(value.columns), index(value.index), body, attrs, value.flags.allows_duplicate_labels
 
 
 def named(pandas, column, name):
@@ -83,7 +86,8 @@ def named(pandas, column, name):
 
 
 def series(value):
-    return "S", array(value.array), index(value.index), value.name, dict(value.attrs) or None
+    attrs = dict(value.attrs) or None
+    return "S", array(value.array), index(value.index), value.name, attrs, value.flags.allows_duplicate_labels
 
 
 def index(value):
@@ -127,6 +131,10 @@ def array(values):
         return "s", dtype.storage, na, texts
     if kind == "PeriodArray":
         return "p", values.asi8, dtype.name[len("period[") : -1]
+    if kind == "IntervalArray":
+        return "v", array(values.left.array), array(values.right.array), values.closed
+    if kind == "SparseArray":
+        raise Bad(None, f"is of {dtype}, which leaves out most of its values", "return sparse.to_dense() of the column")
     if kind == "ArrowExtensionArray":
         if not host["features"] & ARROW:
             fix = "install pyarrow on the host, or convert_dtypes(dtype_backend='numpy_nullable')"

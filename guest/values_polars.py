@@ -3,8 +3,8 @@
 import sys
 
 SIMPLE = (
-    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 Float32 Float64 Boolean String Binary Date Time Null"
-    " Categorical"
+    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 UInt128 Float16 Float32 Float64 Boolean String Binary Date Time"
+    " Null Categorical"
 ).split()
 TIMES = ("Date", "Time", "Datetime", "Duration")
 CHOICES = ("Categorical", "Enum")
@@ -53,13 +53,13 @@ def lower(series, owner):
 
 def content(series, dtype):
     # Arrow's decimals and 128-bit integers are not polars' own.
-    wide = mentions(dtype, ("Decimal", "Int128", "Null"))
+    wide = mentions(dtype, ("Decimal", "Int128", "UInt128", "Null"))
     if host["features"] & ARROW and not wide and module("pyarrow") is not None:
         return "a", part("values_arrow")["lower"](series.to_arrow())
     if mentions(dtype, TIMES) and not mentions(dtype, CHOICES):
         # As the numbers that they are: Python's own dates are too coarse for some.
         series = series.to_physical()
-    numbers = series.dtype.is_numeric() and dtype != "Int128" and not series.dtype.is_decimal()
+    numbers = series.dtype.is_numeric() and dtype not in ("Int128", "UInt128") and not series.dtype.is_decimal()
     if numbers and module("numpy") is not None:
         missing = series.is_null()
         if not missing.any():
@@ -105,4 +105,8 @@ def described(dtype):
         return name, described(dtype.inner), dtype.size
     if name == "Struct":
         return name, [(field.name, described(field.dtype)) for field in dtype.fields]
+    if name == "Object":
+        raise Bad(
+            None, "is of Object, which may hold anything", "make it a column of another type, or return its to_list()"
+        )
     raise Bad(None, f"is of {dtype}", "cast it to another type")

@@ -204,6 +204,7 @@ def polars_series() -> list[Any]:
         pl.Series("p", [None, None]),
         pl.Series("q", [], dtype=pl.UInt8),
         pl.Series("", [1], dtype=pl.Int128),
+        *(pl.Series("r", [1, None], dtype=getattr(pl, name)) for name in ("UInt128", "Float16") if hasattr(pl, name)),
         pl.Series("s", [[{"a": [1]}], []]),
     ]
 
@@ -225,9 +226,17 @@ def test_polars(arrow: None) -> None:
         (np.ma.zeros(3), r"result\['a'\]\[0\] is a MaskedArray, not a plain array; return numpy.asarray"),
         (np.zeros(1, [("a", "i4")])[0], r"result\['a'\]\[0\] is of type numpy.void; return item"),
         (pd.DataFrame({"x": [object()]}), r"result\['a'\]\[0\] holds something that is of type builtins.object"),
-        (pd.DataFrame({"x": pd.arrays.SparseArray([0, 1])}), r"result\['a'\]\[0\] has a column 'x' that is of Sparse"),
+        (
+            pd.DataFrame({"x": pd.arrays.SparseArray([0, 1])}),
+            r"result\['a'\]\[0\] has a column 'x' that is of Sparse.*; return sparse.to_dense\(\) of the column",
+        ),
+        (pd.arrays.SparseArray([0, 1]), r"result\['a'\]\[0\] is a SparseArray; return to_dense\(\) of it"),
+        (pd.Categorical(["a"]), r"result\['a'\]\[0\] is a Categorical; return pandas.Series\(...\) of it"),
         (pl.DataFrame({"x": [1]}).lazy(), r"result\['a'\]\[0\] is a LazyFrame, .*; return collect"),
-        (pl.Series("x", [object()]), r"result\['a'\]\[0\] has a column 'x' that is of Object"),
+        (
+            pl.Series("x", [object()]),
+            r"result\['a'\]\[0\] has a column 'x' that is of Object, .*; .* return its to_list",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -18,7 +18,17 @@ MASKED = re.compile("U?Int(8|16|32|64)|Float(32|64)|boolean")
 FREQUENCY = re.compile(r"-?\d{0,9}[A-Za-z]{1,8}(-[A-Za-z]{1,8})?")
 LABELS = 1 << 11
 STORAGES = ("python", "pyarrow")
-VALUES = {"F": "frame", "S": "series", "T": "timestamp", "D": "timedelta", "N": "missing_time", "A": "missing"}
+CLOSED = ("left", "right", "both", "neither")
+VALUES = {
+    "F": "frame",
+    "S": "series",
+    "T": "timestamp",
+    "D": "timedelta",
+    "P": "one_period",
+    "V": "one_interval",
+    "N": "missing_time",
+    "A": "missing",
+}
 ARRAYS = {
     "n": "plain",
     "o": "objects",
@@ -27,6 +37,7 @@ ARRAYS = {
     "m": "masked",
     "s": "strings",
     "p": "period",
+    "v": "interval",
     "a": "arrow",
 }
 
@@ -51,7 +62,7 @@ class Raiser:
             return self.index(kind, *parts)
         return getattr(self, VALUES[kind])(*parts)
 
-    def frame(self, columns: Any, index: Any, body: Any, attrs: Any) -> Any:
+    def frame(self, columns: Any, index: Any, body: Any, attrs: Any, doubles: Any) -> Any:
         names, rows = self.index(*columns), self.index(*index)
         if type(body) is list:
             if len(body) != len(names):
@@ -63,13 +74,18 @@ class Raiser:
             made.columns = names
         else:
             made = self.pandas.DataFrame(body, index=rows, columns=names, copy=False)
-        made.attrs.update(attrs or {})
-        return made
+        return self.marked(made, attrs, doubles)
 
-    def series(self, values: Any, index: Any, name: Any, attrs: Any) -> Any:
+    def series(self, values: Any, index: Any, name: Any, attrs: Any, doubles: Any) -> Any:
         made = self.pandas.Series(self.array(*values), index=self.index(*index), copy=False)
         made.name = name
+        return self.marked(made, attrs, doubles)
+
+    def marked(self, made: Any, attrs: Any, doubles: Any) -> Any:
         made.attrs.update(attrs or {})
+        if doubles is not True:
+            # Raises where a label is there twice.
+            made.flags.allows_duplicate_labels = False
         return made
 
     def index(self, kind: str, *parts: Any) -> Any:
@@ -197,6 +213,14 @@ class Raiser:
             raise malformed("a wrong frequency")
         return self.pandas.PeriodIndex.from_ordinals(self.plain(ordinals), freq=freq).array
 
+    def interval(self, left: Any, right: Any, closed: Any) -> Any:
+        if closed not in CLOSED:
+            raise malformed("a wrong interval")
+        ends = [self.pandas.Index(self.array(*end)) for end in (left, right)]
+        for end in ends:
+            self.check_labels(end)
+        return self.pandas.arrays.IntervalArray.from_arrays(*ends, closed=closed)
+
     def arrow(self, lowered: Any) -> Any:
         from belljar._values.arrow import array
 
@@ -212,6 +236,16 @@ class Raiser:
         if type(span).__name__ != "timedelta64":
             raise malformed("a wrong span")
         return self.pandas.Timedelta(span)
+
+    def one_period(self, ordinal: Any, freq: Any) -> Any:
+        if type(ordinal) is not int or type(freq) is not str or not FREQUENCY.fullmatch(freq):
+            raise malformed("a wrong period")
+        return self.pandas.Period(ordinal=ordinal, freq=freq)
+
+    def one_interval(self, left: Any, right: Any, closed: Any) -> Any:
+        if closed not in CLOSED:
+            raise malformed("a wrong interval")
+        return self.pandas.Interval(left, right, closed=closed)
 
     def missing_time(self) -> Any:
         return self.pandas.NaT

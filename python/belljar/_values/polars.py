@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 LEVELS = 32
 SIMPLE = (
-    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 Float32 Float64 Boolean String Binary Date Time Null"
-    " Categorical"
+    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 UInt128 Float16 Float32 Float64 Boolean String Binary Date Time"
+    " Null Categorical"
 ).split()
 TIMES = ("Date", "Time", "Datetime", "Duration")
 CHOICES = ("Categorical", "Enum")
@@ -48,6 +48,10 @@ def frame(reader: Reader, polars: Any, lowered: Any, height: int) -> Any:
 
 
 def series(reader: Reader, polars: Any, name: str, described: Any, kind: str, content: Any, mask: Any = None) -> Any:
+    if type(described) is str and described in SIMPLE and not hasattr(polars, described):
+        raise reader.lacking(
+            f"has a column of {described}, which polars has not here", "cast it, or install a newer polars"
+        )
     dtype = data_type(polars, described, LEVELS)
     if type(name) is not str:
         raise malformed("a wrong name")

@@ -3,8 +3,8 @@
 import sys
 
 SIMPLE = (
-    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 UInt128 Float16 Float32 Float64 Boolean String Binary Date Time"
-    " Null Categorical"
+    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 UInt128 Float16 Float32 Float64 Boolean String"
+    " Binary Date Time Null Categorical"
 ).split()
 TIMES = ("Date", "Time", "Datetime", "Duration")
 CHOICES = ("Categorical", "Enum")

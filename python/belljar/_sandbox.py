@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import overload
 
 from . import _agent
 from . import _frames as frames
@@ -16,7 +17,7 @@ from ._wait import channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Any, ParamSpec, TypeVar
 
     from typing_extensions import Self, Unpack
@@ -97,13 +98,20 @@ class Sandbox:
             self.close()
             raise error
 
-    def call(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    @overload
+    def call(self, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def call(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Calls a function in a jar, as a decorated one would be."""
         callee = self._callee(function)
-        result: R = callee.result(callee.request(args, kwargs, early=True).wait(callee.teller()))
-        return result
+        return callee.result(callee.request(args, kwargs, early=True).wait(callee.teller()))
 
-    async def acall(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+    @overload
+    async def acall(self, function: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    async def acall(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """The same for a task; the function may be async or not."""
         callee = self._callee(function)
         return callee.result(await callee.request(args, kwargs, early=True).await_(callee.teller()))

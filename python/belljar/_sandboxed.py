@@ -27,10 +27,17 @@ class Sandboxed(Protocol, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
+    # Below `@classmethod` the class is bound, below `@staticmethod` nothing is.
+    @overload
+    def __get__(  # type: ignore[misc]
+        self: Callable[Concatenate[type[S], Q], T], instance: S | None, owner: type[S], /
+    ) -> Callable[Q, T]: ...
     @overload
     def __get__(self, instance: None, owner: type, /) -> Sandboxed[P, R]: ...
     @overload
-    def __get__(self: Sandboxed[Concatenate[S, Q], T], instance: S, owner: type | None = None, /) -> Callable[Q, T]: ...
+    def __get__(self: Callable[Concatenate[S, Q], T], instance: S, owner: type[S], /) -> Callable[Q, T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type, /) -> Sandboxed[P, R]: ...
 
     @overload
     def outcome(  # type: ignore[overload-overlap]
@@ -46,6 +53,13 @@ class Sandboxed(Protocol, Generic[P, R]):
     @overload
     def map(self, *iterables: Iterable[Any], ahead: int | None = None) -> Iterator[R]: ...
     @overload
+    def map(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, Coroutine[Any, Any, T]],
+        *iterables: Iterable[Any],
+        ahead: int | None = None,
+        outcomes: Literal[True],
+    ) -> AsyncIterator[Outcome]: ...
+    @overload
     def map(
         self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: Literal[True]
     ) -> Iterator[Outcome]: ...
@@ -56,6 +70,14 @@ class Sandboxed(Protocol, Generic[P, R]):
     ) -> AsyncIterator[T]: ...
     @overload
     def starmap(self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None) -> Iterator[R]: ...
+    @overload
+    def starmap(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, Coroutine[Any, Any, T]],
+        rows: Iterable[Iterable[Any]],
+        *,
+        ahead: int | None = None,
+        outcomes: Literal[True],
+    ) -> AsyncIterator[Outcome]: ...
     @overload
     def starmap(
         self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: Literal[True]

@@ -402,55 +402,6 @@ def test_across_minor_versions_a_function_goes_as_source(tmp_path: Path) -> None
         sandbox(python=version)(lambda: 1)()
 
 
-def test_mypy_sees_the_original(tmp_path: Path) -> None:
-    import sys
-
-    source = """
-from belljar import sandbox, run
-from typing_extensions import assert_type
-
-@sandbox(memory="512M")
-def one(number: int, *, word: str = "") -> list[int]:
-    return [number]
-
-@sandbox
-async def two(number: int) -> str:
-    return ""
-
-class Thing:
-    @sandbox
-    def method(self, number: int) -> float:
-        return 1.0
-
-assert_type(one(3, word="x"), list[int])
-assert_type(Thing().method(1), float)
-async def main() -> None:
-    assert_type(await two(1), str)
-    async for word in two.map([1]):
-        assert_type(word, str)
-for row in one.map([1, 2]):
-    assert_type(row, list[int])
-one("x")  # expected: arg-type
-one(1, wrod="x")  # expected: call-arg
-Thing().method("x")  # expected: arg-type
-run("1", memroy=1)  # expected: call-arg
-sandbox(timeout=[])  # expected: call-overload
-"""
-    path = tmp_path / "typed.py"
-    path.write_text(source)
-    words = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(tmp_path), str(path)]
-    told = subprocess.run(
-        words, capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": os.environ["PYTHONPATH"]}
-    )
-    lines = source.splitlines()
-    expected = {(number + 1, line.rpartition(": ")[2]) for number, line in enumerate(lines) if "# expected" in line}
-    seen = set()
-    for line in told.stdout.splitlines():
-        if ": error:" in line:
-            seen.add((int(line.split(":")[1]), line.rpartition("[")[2].rstrip("]")))
-    assert seen == expected, told.stdout
-
-
 def test_a_guest_uses_nothing_else_of_this_package() -> None:
     with pytest.raises(belljar.ValueRefused, match=r"belljar\.run is not there inside a jar"):
         run = belljar.run

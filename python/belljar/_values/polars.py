@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 LEVELS = 32
 SIMPLE = (
-    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 UInt128 Float16 Float32 Float64 Boolean String Binary Date Time"
-    " Null Categorical"
+    "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 UInt128 Float16 Float32 Float64 Boolean String"
+    " Binary Date Time Null Categorical"
 ).split()
 TIMES = ("Date", "Time", "Datetime", "Duration")
 CHOICES = ("Categorical", "Enum")

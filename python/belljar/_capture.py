@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import deque
 from types import FunctionType, ModuleType
 
 import cloudpickle
@@ -157,17 +158,35 @@ def named(what: str, obj: Any, guest: Guest, error: ValueRefused) -> ValueRefuse
     return ValueRefused(f"cannot send {path} ({type(found).__name__}): {error.message}", hint)
 
 
+def goes_by_its_dict(kind: type) -> bool:
+    """Whether its attributes are what is sent of an object, and their names lead to what cannot be."""
+    own_way = (
+        name
+        for base in kind.__mro__[:-1]
+        for name in ("__reduce_ex__", "__reduce__", "__getstate__")
+        if name in base.__dict__
+    )
+    return "__dict__" in dir(kind) and kind not in (FunctionType, ModuleType, type) and not any(own_way)
+
+
 def first_bad(path: str, obj: Any, guest: Guest) -> tuple[str, Any, ValueRefused] | None:
     if isinstance(obj, dict):
         items = [(f"{path}[{key!r}]", value) for key, value in obj.items()]
-    elif isinstance(obj, (list, tuple)):
+        items += [(f"{path}.key({key!r})", key) for key in obj]
+    elif isinstance(obj, tuple) and hasattr(obj, "_fields"):
+        items = [(f"{path}.{name}", value) for name, value in zip(obj._fields, obj, strict=False)]
+    elif isinstance(obj, (list, tuple, deque)):
         items = [(f"{path}[{index}]", value) for index, value in enumerate(obj)]
+    elif isinstance(obj, (set, frozenset)):
+        items = [(f"{path}{{{value!r}}}", value) for value in obj]
     elif isinstance(obj, FunctionType) and not own(obj):
         scope = obj.__globals__
         used = inner._extract_code_globals(obj.__code__)
         items = [(f"{name!r}, a global of {obj.__qualname__}()", scope[name]) for name in used if name in scope]
         for name, cell in zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=False):
             items.append((f"{name!r}, a variable that {obj.__qualname__}() encloses", inner._get_cell_contents(cell)))
+    elif goes_by_its_dict(type(obj)):
+        items = [(f"{path}.{name}", value) for name, value in list(obj.__dict__.items())]
     else:
         return None
     for where, value in items:

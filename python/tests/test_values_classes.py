@@ -153,6 +153,8 @@ def test_classes_check_what_they_are_given() -> None:
     bad.x = -1
     with pytest.raises(ValueRefused, match=r"Point does not take .*x is negative"):
         back([bad], list[Point])
+    with pytest.raises(ValueRefused, match=r"^result\[1\]\['a'\]\[2\]: Point does not take"):
+        back([{"a": [Point(1)]}, {"a": [Point(1), Point(2), bad]}], list[dict[str, list[Point]]])
     assert back([bad]) == [{"x": -1, "y": 0.0, "double": 2}]
     user = User(name="a")
     user.__dict__["name"] = 7

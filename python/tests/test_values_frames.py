@@ -248,7 +248,8 @@ def test_refused_with_path_and_fix(value: Any, text: str) -> None:
 def test_a_host_without_the_packages(tmp_path: Path) -> None:
     """The value is refused with its path and the fix, and nothing else happens."""
     for name, value in [("numpy", np.arange(3)), ("pandas", pd.Series([1])), ("polars", pl.Series([1]))]:
-        head, buffers = encode({"a": [{"b": value}]})
+        # Also where all rows together are columns, it is one row's.
+        head, buffers = encode({"a": [{"b": place} for place in range(17)] + [{"b": value}, {"b": value}]})
         path = tmp_path / "value"
         path.write_bytes(head)
         package = str(Path(sys.modules["belljar"].__file__ or "").parents[1])
@@ -260,5 +261,5 @@ def test_a_host_without_the_packages(tmp_path: Path) -> None:
         assert not buffers
         told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=100)
         last = "\n".join(told.stderr.splitlines()[-2:])
-        assert f"result['a'][...]['b'] is of {name}, which is not installed here" in last
+        assert f"result['a'][17]['b'] is of {name}, which is not installed here" in last
         assert f"hint: install {name}, or return to" in last

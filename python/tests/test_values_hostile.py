@@ -8,6 +8,7 @@ import pickle
 import resource
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -248,3 +249,37 @@ def test_refusals_have_path_and_fix() -> None:
         with pytest.raises(TypeError, match=words) as caught:
             back(value)
         assert type(caught.value).__name__ == "ValueRefused"
+
+
+def test_refusals_on_the_host_have_the_row_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the host lacks is told of with its own row, though rows come as columns."""
+    import zoneinfo
+
+    zurich, tokyo = zoneinfo.ZoneInfo("Europe/Zurich"), zoneinfo.ZoneInfo("Asia/Tokyo")
+    late = datetime(2024, 5, 1, tzinfo=tokyo)
+    early = datetime(2024, 5, 1, tzinfo=zurich)
+    cases: list[tuple[object, str]] = [
+        (late, "result"),
+        ([early, late], "result[1]"),
+        ([{"x": early, "y": early}] * 17 + [{"x": early, "y": late}], "result[17]['y']"),
+        ([[], [early], [early, early, late]], "result[2][2]"),
+        ([(early, 1), (early, 2), (late, 3)], "result[2][0]"),
+        ({"a": {1: early, 2: late}}, "result['a'][2]"),
+        ([1, "x", {"k": [early]}, None, {"k": [early, late]}], "result[4]['k'][1]"),
+        ([{early}, {early, late}], "result[1]{...}"),
+        ([Pair(1, early), Pair(1, late)], "result[1].right"),
+        ({early: 1, late: 2}, "result.key(...)"),
+    ]
+    sent = [(encode(value), path) for value, path in cases]
+    real = zoneinfo.ZoneInfo
+
+    def without_tokyo(name: str) -> zoneinfo.ZoneInfo:
+        if name == "Asia/Tokyo":
+            raise zoneinfo.ZoneInfoNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(zoneinfo, "ZoneInfo", without_tokyo)
+    for (head, buffers), path in sent:
+        with pytest.raises(ValueRefused) as caught:
+            _values.decode(head, buffers)
+        assert caught.value.message == f"{path} has the time zone Asia/Tokyo, which is not known here"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from time import thread_time
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from belljar._values.reader import Column
+    from belljar._values.reader import Column, Step
 
 WIDTH = 256
 # So many keys fall together without harm; more are added in steps, and the time that takes is watched.
@@ -26,7 +27,29 @@ def children(reader: Reader, count: int, cost: int) -> tuple[Column, int | list[
     sizes = reader.lengths(count)
     size = total(sizes, count)
     reader.charge(cost * count + 16 * size)
-    return reader.column(size, "[...]") if size else [], sizes
+    return reader.column(size, numbered(sizes)) if size else [], sizes
+
+
+def numbered(sizes: int | list[int], text: Callable[[int, int], str] = lambda _, place: f"[{place}]") -> Step:
+    """How items of lists are reached; `text` takes the number among all items and the one in the list."""
+
+    def step(index: int) -> tuple[int, str]:
+        if isinstance(sizes, int):
+            return index // sizes, text(index, index % sizes)
+        holder, place = 0, index
+        while place >= sizes[holder]:
+            place, holder = place - sizes[holder], holder + 1
+        return holder, text(index, place)
+
+    return step
+
+
+def short(key: object) -> str:
+    """A key that a guest chose, in a message."""
+    if type(key) not in (str, int, bytes, bool, type(None)) or (type(key) is int and key.bit_length() > 64):
+        return "..."
+    written = repr(key)
+    return written if len(written) <= 60 else f"{written[:57]}..."
 
 
 def lists(reader: Reader, count: int) -> Column:
@@ -53,7 +76,7 @@ def hashed(reader: Reader, count: int, kind: type) -> Column:
     size = total(sizes, count)
     reader.charge(232 * count + 64 * size)
     watched = not fair(reader)
-    flat = reader.column(size, "{...}") if size else []
+    flat = reader.column(size, numbered(sizes, lambda *_: "{...}")) if size else []
     result: list[Any] = []
     for piece in cut(flat, sizes):
         if watched and len(piece) > FEW:
@@ -78,8 +101,8 @@ def mappings(reader: Reader, count: int, make: Callable[[], Any]) -> Column:
     size = total(sizes, count)
     reader.charge(64 * count + 160 * size)
     watched = not fair(reader)
-    keys = reader.column(size, ".key(...)") if size else []
-    values = reader.column(size, "[...]") if size else []
+    keys = reader.column(size, numbered(sizes, lambda *_: ".key(...)")) if size else []
+    values = reader.column(size, numbered(sizes, lambda index, _: f"[{short(keys[index])}]")) if size else []
     result = []
     for names, items in zip(cut(keys, sizes), cut(values, sizes), strict=True):
         made = make()
@@ -165,13 +188,23 @@ def spread(reader: Reader, count: int, sorts: int, only_records: bool) -> Column
     if 0 in counts:
         raise malformed("a sort without values")
     columns = []
-    for size in counts:
+    for sort, size in enumerate(counts):
         if only_records and reader.next_byte() != ord("r"):
             raise malformed("a sort that is no record")
-        columns.append(reader.column(size))
+        columns.append(reader.column(size, nth(which, sort)))
     reader.charge(8 * count)
     take = [iter(column).__next__ for column in columns]
     return [take[sort]() for sort in which]
+
+
+def nth(which: list[int], sort: int) -> Step:
+    """How values of one sort are reached: by their number among all."""
+
+    def step(index: int) -> tuple[int, str]:
+        places = (place for place, its in enumerate(which) if its == sort)
+        return next(islice(places, index, None)), ""
+
+    return step
 
 
 def deques(reader: Reader, count: int) -> Column:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from belljar._errors import ValueRefused
 from belljar._values.atoms import raw
 from belljar._values.kept import Kept
 from belljar._values.reader import Reader, malformed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from belljar._values.reader import Column
@@ -29,7 +31,8 @@ def enums(reader: Reader, count: int) -> Column:
         return values
     from belljar._values.annotation import member
 
-    return [member(kind, name, value) for name, value in zip(names, values, strict=True)]
+    pairs = zip(names, values, strict=True)
+    return each(reader, (member(kind, name, value) for name, value in pairs))
 
 
 def objects(reader: Reader, count: int) -> Column:
@@ -50,24 +53,34 @@ def objects(reader: Reader, count: int) -> Column:
         reader.blob(count)
         rows = [()] * count
     if flavour == "n":
-        return rows if kind is None else build(kind, flavour, names, rows)
+        return rows if kind is None else build(reader, kind, flavour, names, rows)
     made = [dict(zip(names, row, strict=True)) for row in rows]
     if flavour == "d":
-        return made if kind is None else build(kind, flavour, names, made)
+        return made if kind is None else build(reader, kind, flavour, names, made)
     chosen, more = reader.column(count), reader.column(count)
     for fields, extra in zip(made, more, strict=True):
         fields.update(extra or {})
     if kind is None:
         return made
     sets = [set(fields) | set(extra or {}) for fields, extra in zip(chosen, more, strict=True)]
-    return build(kind, flavour, names, list(zip(made, sets, strict=True)))
+    return build(reader, kind, flavour, names, list(zip(made, sets, strict=True)))
 
 
-def build(kind: Any, flavour: str, names: list[str], rows: Column) -> Column:
+def build(reader: Reader, kind: Any, flavour: str, names: list[str], rows: Column) -> Column:
     from belljar._values.annotation import BUILDERS
 
     builder = BUILDERS[flavour]
-    return [builder(kind, names, row) for row in rows]
+    return each(reader, (builder(kind, names, row) for row in rows))
+
+
+def each(reader: Reader, makes: Iterator[Any]) -> Column:
+    """All of them; a refusal of one says where that is."""
+    made: Column = []
+    try:
+        made.extend(makes)
+    except ValueRefused as error:
+        raise ValueRefused(f"{reader.path(len(made))}: {error.message}", error.hint) from error.__cause__
+    return made
 
 
 def kept(reader: Reader, count: int) -> Column:

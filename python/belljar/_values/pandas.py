@@ -48,7 +48,7 @@ def values(reader: Reader, count: int) -> Column:
         # Nothing that pandas holds is written as pandas' own twice in a row.
         raise malformed("a frame that is none")
     raiser = Raiser(reader, pandas)
-    return [raiser.value(*low) for low in reader.column(count)]
+    return raiser.values(reader.column(count, None))
 
 
 class Raiser:
@@ -56,6 +56,14 @@ class Raiser:
 
     def __init__(self, reader: Reader, pandas: Any) -> None:
         self.reader, self.pandas = reader, pandas
+
+    def values(self, lowered: Column) -> Column:
+        made: Column = []
+        for low in lowered:
+            self.reader.row = len(made)
+            made.append(self.value(*low))
+        self.reader.row = 0
+        return made
 
     def value(self, kind: str, *parts: Any) -> Any:
         if kind in "RMI":

@@ -24,12 +24,15 @@ UNITS = ("ms", "us", "ns")
 def values(reader: Reader, count: int) -> Column:
     polars = reader.module("polars", "return to_dict(as_series=False) of it")
     mode = reader.byte()
-    lowered = reader.column(count)
+    lowered = reader.column(count, None)
     try:
-        if mode == ord("S"):
-            return [series(reader, polars, *low) for low in lowered]
-        heights = reader.numbers(count)
-        return [frame(reader, polars, low, height) for low, height in zip(lowered, heights, strict=True)]
+        heights = reader.numbers(count) if mode != ord("S") else [None] * count
+        made: Column = []
+        for low, height in zip(lowered, heights, strict=True):
+            reader.row = len(made)
+            made.append(series(reader, polars, *low) if height is None else frame(reader, polars, low, height))
+        reader.row = 0
+        return made
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception:

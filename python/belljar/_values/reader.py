@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from belljar._values.annotation import Classes
 
     Column = list[Any]
+    # How an item is reached: which of the values around it holds it, and the text that leads on from there; or that
+    # text alone, where item and holder have the same number. None is inside something that has no paths of its own.
+    Step = Callable[[int], tuple[int, str | None]] | str | None
 
 LAYOUT = 1
 DEPTH = 200
@@ -48,7 +51,9 @@ class Reader:
         self.classes = classes
         self.at = self.used = self.depth = self.keys = 0
         self.spent = 0.0
-        self.trail: list[str] = []
+        self.trail: list[Step] = []
+        # Which value of the column that is read now is being made.
+        self.row = 0
         size = len(self.view) + sum(map(len, self.buffers))
         # No column is longer than this.
         self.most = size
@@ -63,7 +68,7 @@ class Reader:
             raise malformed("something left over")
         return result
 
-    def column(self, count: int, step: str = "") -> Column:
+    def column(self, count: int, step: Step = "") -> Column:
         """The next `count` values, one at least; `step` leads there from what holds them."""
         self.depth += 1
         if self.depth > DEPTH:
@@ -89,7 +94,18 @@ class Reader:
 
     def lacking(self, what: str, fix: str) -> ValueRefused:
         """The guest may return this, but it cannot be had here."""
-        return ValueRefused(f"{'result' + ''.join(self.trail)} {what}"[:1000], fix)
+        return ValueRefused(f"{self.path(self.row)} {what}"[:1000], fix)
+
+    def path(self, index: int) -> str:
+        """Where in the value that item of the column is which is read now."""
+        texts: list[str] = []
+        for step in reversed(self.trail):
+            index, text = step(index) if callable(step) else (index, step)
+            if text is None:
+                texts.clear()
+            elif text:
+                texts.append(text)
+        return "result" + "".join(reversed(texts))
 
     def charge(self, size: int) -> None:
         """Takes so many bytes off the room, before they are allocated."""

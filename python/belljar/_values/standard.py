@@ -44,10 +44,16 @@ def moments(reader: Reader, count: int, parse: Any) -> Column:
         size = reader.word()
         if not 0 < size <= count:
             raise malformed("a wrong number of zones")
-        table = [zone(reader, described) for described in reader.column(size)]
-        which = reader.numbers(count)
-        if min(which) < 0:
+        described, which = reader.column(size, None), reader.numbers(count)
+        if min(which) < 0 or max(which) >= size:
             raise malformed("a wrong zone")
+        # Which value each is needed for first, to be told where it is not known.
+        first = dict(zip(reversed(which), reversed(range(count)), strict=True)) if size > 1 else {}
+        table: list[tzinfo | None] = []
+        for each in described:
+            reader.row = first.get(len(table), 0)
+            table.append(zone(reader, each))
+        reader.row = 0
         pairs = zip(values, which, strict=True)
         values = [value.replace(tzinfo=table[index]) for value, index in pairs]
     folds = reader.blob(count)

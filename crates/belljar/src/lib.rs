@@ -56,6 +56,7 @@ pub mod policy;
 pub mod pool;
 pub mod pyerror;
 pub mod python;
+pub mod requirement;
 mod runtime;
 mod sandbox;
 pub mod warden;

@@ -74,13 +74,22 @@ guest-test: $(TOOLS)
 # The Python package, on the debug build of the binary. Under pytest-xdist, one of the programs that it must live in.
 .PHONY: package-test
 package-test: binaries $(TOOLS)
-	rm -rf $(TARGET)/wheel
-	PATH="$(abspath $(VENV))/bin:$$PATH" CARGO_TARGET_DIR=$(abspath $(TARGET)) MATURIN_PEP517_ARGS="--profile dev" \
-		$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(TARGET)/wheel .
+	rm -rf $(TARGET)/installs
+	CARGO_TARGET_DIR=$(abspath $(TARGET)) "$(abspath $(VENV))/bin/python" -B python/tests/installs.py $(TARGET)/installs
 	# That moves the binary away.
 	cargo build --quiet --locked --workspace --bins
-	BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) BELLJAR_WHEEL="$$(echo $(abspath $(TARGET))/wheel/*.whl)" \
+	BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) BELLJAR_INSTALLS=$(abspath $(TARGET)/installs) \
 		"$(abspath $(VENV))/bin/python" -B -m pytest -p no:cacheprovider -n 2
+
+# What people get from `pip install .`: the release build.
+.PHONY: wheel
+wheel: $(TOOLS)  ## Build the wheel, and try it in every kind of install
+	rm -rf $(TARGET)/dist
+	PATH="$(abspath $(VENV))/bin:$$PATH" CARGO_TARGET_DIR=$(abspath $(TARGET)) "$(abspath $(VENV))/bin/python" -m pip wheel --quiet \
+		--disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(TARGET)/dist .
+	BELLJAR_INSTALLS=$(abspath $(TARGET)/dist) BELLJAR_BIN=$(abspath $(TARGET)/release/belljar) \
+		"$(abspath $(VENV))/bin/python" -B -m pytest -p no:cacheprovider python/tests/test_wheel.py -k 'not editable and not uv'
+	@ls $(TARGET)/dist/*.whl
 
 .PHONY: check
 check: rust-check python-check docs-check  ## Formatting, lints, types, promises, generated references

@@ -17,31 +17,26 @@ PROGRAM = "import belljar; print(belljar.find()); print(belljar.run('print(21 * 
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As `pip install .` builds it, from the debug build that is there anyway."""
-    made = os.environ.get("BELLJAR_WHEEL")
+def installs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What installs.py builds; `make package-test` has done it already."""
+    made = os.environ.get("BELLJAR_INSTALLS")
     if made:
         return Path(made)
-    # The build moves the binary about, which other tests use at the same time.
+    # The builds move the binary about, which other tests use at the same time.
     assert "PYTEST_XDIST_WORKER" not in os.environ, (
-        "build the wheel first and name it in BELLJAR_WHEEL, as `make package-test` does"
+        "run installs.py first and name its folder in BELLJAR_INSTALLS, as `make package-test` does"
     )
-    folder = tmp_path_factory.mktemp("wheel")
-    environment = {**os.environ, "MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": str(TARGET.resolve())}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    words = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        str(folder),
-    ]
-    subprocess.run([*words, str(ROOT)], env=environment, check=True)
-    [found] = folder.glob("*.whl")
+    import installs
+
+    folder = tmp_path_factory.mktemp("installs") / "all"
+    installs.build(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(installs: Path) -> Path:
+    """As `pip install .` builds it."""
+    [found] = installs.glob("*.whl")
     return found
 
 
@@ -62,12 +57,30 @@ def clean(**more: str) -> dict[str, str]:
     return {**kept, "PATH": "/usr/bin:/bin", **more}
 
 
-def found(python: str, environment: dict[str, str]) -> str:
-    told = subprocess.run([python, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
-    path, answer = told.stdout.split()
-    assert answer == "42"
-    return path
+def found(python: str, environment: dict[str, str], wanted: Path, *, checkout: bool = False) -> None:
+    """A call works with the binary that was installed; without it, that place is among those that are told.
+
+    Only a checkout has another one: what was built there.
+    """
+    words = [python, "-c", PROGRAM]
+    told = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert told.stdout.split() == [str(wanted), "42"], told.stderr
+    wanted.unlink()
+    told = subprocess.run(words, env={**environment, "PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    if checkout:
+        assert Path(told.stdout.split()[0]).is_relative_to(TARGET.resolve())
+    else:
+        assert told.returncode == 1
+        assert f"\n  {wanted}\n" in told.stderr and "\n  /nowhere/belljar" in told.stderr
+        assert "hint: install the package again" in told.stderr
+
+
+def virtualenv(folder: Path) -> tuple[str, Path]:
+    """An empty one: its interpreter and its site-packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    [site] = folder.glob("lib/*/site-packages")
+    with_cloudpickle(site)
+    return str(folder / "bin" / "python"), site
 
 
 def test_what_is_in_it(wheel: Path) -> None:
@@ -86,45 +99,47 @@ def test_versions_are_one() -> None:
 
 
 def test_a_virtualenv(wheel: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "v")], check=True)
-    python = str(tmp_path / "v" / "bin" / "python")
+    python, _ = virtualenv(tmp_path / "v")
     pip("--prefix", str(tmp_path / "v"), str(wheel))
-    [package] = (tmp_path / "v").glob("lib/*/site-packages/belljar")
-    with_cloudpickle(package.parent)
-    assert found(python, clean()) == str(tmp_path / "v" / "bin" / "belljar")
+    found(python, clean(), tmp_path / "v" / "bin" / "belljar")
 
 
 def test_a_prefix(wheel: Path, tmp_path: Path) -> None:
     pip("--prefix", str(tmp_path), str(wheel))
     [package] = tmp_path.glob("**/belljar/__init__.py")
-    assert found(sys.executable, clean(PYTHONPATH=str(package.parents[1]))) == str(tmp_path / "bin" / "belljar")
+    found(sys.executable, clean(PYTHONPATH=str(package.parents[1])), tmp_path / "bin" / "belljar")
 
 
 def test_a_target(wheel: Path, tmp_path: Path) -> None:
     pip("--target", str(tmp_path), str(wheel))
-    assert found(sys.executable, clean(PYTHONPATH=str(tmp_path))) == str(tmp_path / "bin" / "belljar")
+    found(sys.executable, clean(PYTHONPATH=str(tmp_path)), tmp_path / "bin" / "belljar")
 
 
 def test_a_user_install(wheel: Path, tmp_path: Path) -> None:
-    # The interpreter below the virtualenv, which has no user folder.
+    # The interpreter below the virtualenv, which has no user folder. Distributions mark theirs as not pip's.
     base = getattr(sys, "_base_executable", sys.executable)
-    scheme = "import sysconfig; print(sysconfig.get_path('purelib', sysconfig.get_preferred_scheme('user')))"
-    environment = clean(PYTHONUSERBASE=str(tmp_path))
-    site = subprocess.run(
-        [base, "-c", scheme], env=environment, capture_output=True, text=True, check=True
-    ).stdout.strip()
-    pip("--target", site, str(wheel))
-    with_cloudpickle(Path(site))
-    (tmp_path / "bin").mkdir()
-    (Path(site) / "bin" / "belljar").rename(tmp_path / "bin" / "belljar")
-    assert found(base, environment) == str(tmp_path / "bin" / "belljar")
+    words = [sys.executable, "-m", "pip", "--python", base, "install", "--user", "--break-system-packages", "--quiet"]
+    environment = clean(PYTHONUSERBASE=str(tmp_path), PIP_ROOT_USER_ACTION="ignore")
+    subprocess.run([*words, "--no-deps", "--no-index", str(wheel)], env=environment, check=True)
+    [site] = tmp_path.glob("lib/*/site-packages")
+    with_cloudpickle(site)
+    found(base, environment, tmp_path / "bin" / "belljar")
 
 
-def test_a_missing_binary_lists_where_it_was_looked_for(wheel: Path, tmp_path: Path) -> None:
-    pip("--target", str(tmp_path), str(wheel))
-    (tmp_path / "bin" / "belljar").unlink()
-    environment = clean(PYTHONPATH=str(tmp_path), PATH="/nowhere")
-    told = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
-    assert told.returncode == 1
-    assert f"\n  {tmp_path}/bin/belljar" in told.stderr and "\n  /nowhere/belljar" in told.stderr
-    assert "hint: install the package again" in told.stderr
+def test_an_editable_install(installs: Path, tmp_path: Path) -> None:
+    """The package is the checkout's own, and the binary the virtualenv's."""
+    [wheel] = (installs / "editable").glob("*.whl")
+    python, site = virtualenv(tmp_path / "v")
+    pip("--prefix", str(tmp_path / "v"), str(wheel))
+    assert not (site / "belljar").exists()
+    words = [python, "-c", "import belljar; print(belljar.__file__)"]
+    told = subprocess.run(words, env=clean(), capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == str(ROOT / "python" / "belljar" / "__init__.py")
+    found(python, clean(), tmp_path / "v" / "bin" / "belljar", checkout=True)
+
+
+def test_an_install_by_uv(installs: Path, tmp_path: Path) -> None:
+    """`uv pip install .`, moved to where this test may change it."""
+    shutil.copytree(installs / "uv", tmp_path / "uv")
+    [package] = (tmp_path / "uv").glob("lib/*/site-packages/belljar")
+    found(sys.executable, clean(PYTHONPATH=str(package.parent)), tmp_path / "uv" / "bin" / "belljar")

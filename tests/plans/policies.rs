@@ -62,6 +62,7 @@ pub fn interpreter(policy: &Policy) -> Interpreter {
         venv: None,
         mounts: Vec::new(),
         links: Vec::new(),
+        environment: None,
     };
     if !policy.system {
         python.mounts = vec![

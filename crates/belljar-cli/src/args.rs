@@ -1,5 +1,6 @@
 //! What can be typed: one definition, from which parsing, help, completions and the man page come.
 
+mod env;
 mod examples;
 mod flags;
 mod many;
@@ -10,7 +11,8 @@ use std::ffi::OsString;
 use clap::{Args, Command, FromArgMatches};
 use clap_complete::Shell;
 
-pub use flags::{PolicyFlags, Printing};
+pub use env::{Build, Env, EnvCommand, Prune};
+pub use flags::{Building, Dependencies, PolicyFlags, Printing};
 pub use many::Many;
 pub use program::{Exec, Plan, Run, ShellArgs, Source};
 
@@ -25,6 +27,8 @@ pub enum Typed {
     Shell(Box<ShellArgs>),
     /// `belljar plan`
     Plan(Box<Plan>),
+    /// `belljar env`
+    Env(Box<Env>),
     /// `belljar doctor`
     Doctor(Doctor),
     /// `belljar completions`
@@ -44,6 +48,7 @@ impl Typed {
             Self::Run(args) => args.printing,
             Self::Exec(args) => args.printing,
             Self::Plan(args) => args.printing,
+            Self::Env(args) => args.printing(),
             Self::Doctor(args) => args.printing,
             Self::Shell(args) => Printing {
                 json: false,
@@ -134,6 +139,11 @@ pub fn definition() -> Command {
             "Print what would be built, and run nothing",
             examples::PLAN,
         ))
+        .subcommand(command::<Env>(
+            "env",
+            "List, build and prune dependency environments",
+            examples::ENV,
+        ))
         .subcommand(command::<Doctor>(
             "doctor",
             "Tell what this host can enforce, and how to fix what it cannot",
@@ -176,6 +186,7 @@ pub fn read() -> Result<Typed, clap::Error> {
         "exec" => Typed::Exec(Box::new(Exec::from_arg_matches_mut(found)?)),
         "shell" => Typed::Shell(Box::new(ShellArgs::from_arg_matches_mut(found)?)),
         "plan" => Typed::Plan(Box::new(Plan::from_arg_matches_mut(found)?)),
+        "env" => Typed::Env(Box::new(Env::from_arg_matches_mut(found)?)),
         "doctor" => Typed::Doctor(Doctor::from_arg_matches_mut(found)?),
         "completions" => Typed::Completions(Completions::from_arg_matches_mut(found)?),
         "man" => Typed::Man(Man::from_arg_matches_mut(found)?),

@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod each;
+pub mod env;
 pub mod exec;
 pub mod generate;
 pub mod plan;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 
 use belljar::job::Collect;
 use belljar::policy::{Network, WorkdirMode};
-use belljar::{Job, Policy};
+use belljar::{Environment, Job, Policy};
 
 use crate::engine;
 use crate::exit;
@@ -21,14 +22,20 @@ use crate::printer::{Kept, Printer, Weight};
 use crate::values::{absolute, plain};
 
 /// Carries a job out and tells how it ended; the exit code.
-fn carry_out(policy: &Policy, job: Job, printer: Printer) -> Result<i32, Failure> {
-    carry_out_in(policy, job, printer, || Ok(()))
+fn carry_out(
+    policy: &Policy,
+    environment: Option<&Environment>,
+    job: Job,
+    printer: Printer,
+) -> Result<i32, Failure> {
+    carry_out_in(policy, environment, job, printer, || Ok(()))
 }
 
 /// As [`carry_out`], with the caller's terminal prepared only while the guest has it: on one that is raw, lines of
 /// belljar's own would start where the last one ended.
 fn carry_out_in<T>(
     policy: &Policy,
+    environment: Option<&Environment>,
     job: Job,
     printer: Printer,
     prepare: impl FnOnce() -> Result<T, Failure>,
@@ -43,7 +50,7 @@ fn carry_out_in<T>(
             "THE NETWORK IS SHARED: the guest can reach whatever this host can (--network host)",
         );
     }
-    let plan = engine::plan(policy)?;
+    let plan = engine::plan(policy, environment)?;
     let prepared = prepare()?;
     let ended = engine::run(&plan, job);
     drop(prepared);

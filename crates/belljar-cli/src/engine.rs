@@ -5,23 +5,20 @@ use std::path::{Path, PathBuf};
 
 use belljar::outcome::Outcome;
 use belljar::plan::Plan;
-use belljar::python::Interpreter;
 use belljar::warden::{self, Steering};
-use belljar::{Host, Job, Policy, Sandbox};
+use belljar::{Environment, Host, Job, Policy, Sandbox, python};
 use tracing::{debug, trace};
 
 use crate::failure::Failure;
 
-/// The interpreter that a policy asks for.
-pub fn interpreter(policy: &Policy) -> Result<Interpreter, Failure> {
-    Ok(belljar::python::for_policy(policy)?)
-}
-
 /// What will be built for a policy on this host.
-pub fn plan(policy: &Policy) -> Result<Plan, Failure> {
+pub fn plan(policy: &Policy, environment: Option<&Environment>) -> Result<Plan, Failure> {
     let host = Host::probe();
     debug!(?host, "probed");
-    let interpreter = interpreter(policy)?;
+    let interpreter = match environment {
+        Some(environment) => python::for_environment(policy, environment)?,
+        None => python::for_policy(policy)?,
+    };
     debug!(executable = %interpreter.executable.display(), version = %interpreter.version, "found Python");
     let plan = Plan::resolve(policy, &host, &interpreter)?;
     debug!(tier = ?plan.isolation().tier, steps = plan.steps().len(), "resolved a plan");
@@ -44,9 +41,19 @@ pub fn run(plan: &Plan, job: Job) -> Result<Outcome, Failure> {
 }
 
 /// Jars of a policy for a pool, whose wardens are this very program.
-pub fn sandbox(policy: &Policy, preload: &[String]) -> Result<Sandbox, Failure> {
-    let builder = Sandbox::builder().policy(policy.clone()).binary(own_binary());
-    Ok(builder.preload(preload).build()?)
+pub fn sandbox(
+    policy: &Policy,
+    preload: Option<&[String]>,
+    environment: Option<Environment>,
+) -> Result<Sandbox, Failure> {
+    let mut builder = Sandbox::builder().policy(policy.clone()).binary(own_binary());
+    if let Some(environment) = environment {
+        builder = builder.environment(environment);
+    }
+    if let Some(preload) = preload {
+        builder = builder.preload(preload);
+    }
+    Ok(builder.build()?)
 }
 
 /// This very program: the file may have been replaced by another version since.

@@ -87,6 +87,21 @@ impl From<belljar::plan::Refusal> for Failure {
     }
 }
 
+impl From<belljar::requirement::RequirementError> for Failure {
+    fn from(error: belljar::requirement::RequirementError) -> Self {
+        split(&error.to_string())
+    }
+}
+
+impl From<belljar::environment::EnvironmentError> for Failure {
+    fn from(error: belljar::environment::EnvironmentError) -> Self {
+        match error {
+            belljar::environment::EnvironmentError::Jar(error) => (*error).into(),
+            other => split(&other.to_string()),
+        }
+    }
+}
+
 impl From<belljar::Error> for Failure {
     fn from(error: belljar::Error) -> Self {
         match error {

@@ -1,11 +1,12 @@
 //! The belljar command: reads what was typed, makes a policy and a job of it, and prints what happened.
 //!
-//! This process becomes the warden of a one-shot run, so it never starts a thread. Only `agent` and `run --each` do: they are
+//! This process becomes the warden of a one-shot run, so no thread of it lives by then. Only `agent` and `run --each` have some: they are
 //! engines, which never fork a guest; their wardens are this same binary, started by exec.
 
 mod agent;
 mod args;
 mod commands;
+mod dependencies;
 mod engine;
 mod exit;
 mod failure;
@@ -42,6 +43,7 @@ fn dispatch(typed: Typed) -> i32 {
         Typed::Exec(args) => commands::exec::exec(*args, printer),
         Typed::Shell(args) => commands::shell::shell(*args, printer),
         Typed::Plan(args) => commands::plan::plan(&args, printer),
+        Typed::Env(args) => commands::env::env(*args, printer),
         Typed::Doctor(_) => commands::doctor::doctor(printer),
         Typed::Completions(args) => commands::generate::completions(&args, printer),
         Typed::Man(args) => commands::generate::man(&args, printer),

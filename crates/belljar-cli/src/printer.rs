@@ -1,6 +1,7 @@
 //! The only place that prints. Names and messages that a guest can choose are escaped: a file name must not be able to
 //! move the cursor, set a title or forge a line of ours.
 
+mod environments;
 mod escape;
 mod progress;
 mod screen;
@@ -21,6 +22,7 @@ use crate::commands::each::Report;
 use crate::failure::Failure;
 use crate::values::plain;
 
+pub use environments::Steps;
 pub use escape::escape;
 pub use progress::Progress;
 pub use sections::Sections;

@@ -53,6 +53,7 @@ fn typed(flags: &PolicyFlags) -> Result<PolicyDocument, Failure> {
         limits,
         folders,
         require,
+        dependencies: _,
     } = flags;
     let python = match &base.python {
         Some(path) if path.contains('/') => {

@@ -129,6 +129,15 @@ pub fn size_or_none(text: &str) -> Result<Limit<u64>, String> {
     or_none(text, size)
 }
 
+/// Reads an age such as 30d or 12h.
+pub fn age(text: &str) -> Result<Duration, String> {
+    let days = text
+        .strip_suffix('d')
+        .and_then(|days| days.parse::<u64>().ok()?.checked_mul(86_400));
+    let read = days.map(Duration::from_secs).or_else(|| parse_duration(text));
+    read.ok_or_else(|| "write a time such as 30d or 12h".to_owned())
+}
+
 /// Reads a time such as 30s, or `none`.
 pub fn time_or_none(text: &str) -> Result<Limit<Duration>, String> {
     or_none(text, |text| {

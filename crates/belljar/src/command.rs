@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -262,6 +262,14 @@ impl Child {
     /// The warden's process id.
     pub fn id(&self) -> u32 {
         self.running.warden_pid()
+    }
+
+    /// What another thread ends it with.
+    pub(crate) fn killer(&self) -> impl Fn() + Send + use<> {
+        let reins = self.running.reins();
+        move || {
+            let _ = reins.as_ref().map(|mut socket| socket.write_all(b"k"));
+        }
     }
 
     /// Ends the program and everything in its jar.

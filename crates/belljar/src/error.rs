@@ -41,6 +41,12 @@ pub enum Error {
     /// No interpreter could be had.
     #[error(transparent)]
     Interpreter(#[from] crate::python::InterpreterError),
+    /// A requirement is not one, or is not allowed.
+    #[error(transparent)]
+    Requirement(#[from] crate::requirement::RequirementError),
+    /// An environment could not be had.
+    #[error(transparent)]
+    Environment(#[from] crate::environment::EnvironmentError),
     /// The binary that becomes the warden is missing.
     #[error(transparent)]
     Binary(#[from] crate::client::BinaryError),

@@ -38,12 +38,13 @@
 //! [`outcome`]. [`Sandbox`] and [`Command`] are the front for programs; they reach a warden through [`client`].
 //! [`pool`] runs jobs on workers that are ready; `cabinet` is where those are made.
 //! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
-//! interpreters, [`parcel`] carries what only the client and its guest read.
+//! interpreters, [`requirement`] reads what a guest needs and [`environment`] builds it, [`parcel`] carries what only the client and its guest read.
 
 pub mod agent;
 mod cabinet;
 pub mod client;
 mod command;
+pub mod environment;
 mod error;
 pub mod files;
 pub mod host;
@@ -63,6 +64,7 @@ pub mod warden;
 pub mod wire;
 
 pub use command::{Child, Command, Stdio};
+pub use environment::{Environment, Environments};
 pub use error::{CallError, Error};
 pub use host::Host;
 pub use job::Job;
@@ -74,6 +76,15 @@ pub use sandbox::{Builder, Sandbox};
 
 /// Checks a policy, finds its interpreter and resolves both for a host.
 pub fn prepare(policy: &Policy, host: &Host) -> Result<Plan, Error> {
+    prepare_in(policy, host, None)
+}
+
+/// As [`prepare`], with the interpreter in an environment.
+pub fn prepare_in(policy: &Policy, host: &Host, environment: Option<&Environment>) -> Result<Plan, Error> {
     policy.check()?;
-    Ok(Plan::resolve(policy, host, &python::for_policy(policy)?)?)
+    let interpreter = match environment {
+        Some(environment) => python::for_environment(policy, environment)?,
+        None => python::for_policy(policy)?,
+    };
+    Ok(Plan::resolve(policy, host, &interpreter)?)
 }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment::{Environment, INSIDE};
 use crate::policy::Policy;
 
 pub use search::Surroundings;
@@ -48,6 +49,9 @@ pub struct Interpreter {
     pub mounts: Vec<PathBuf>,
     /// Symbolic links outside those mounts that the interpreter is reached through.
     pub links: Vec<Link>,
+    /// A host folder that is the virtualenv in the jar, at [`INSIDE`](crate::environment::INSIDE).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<PathBuf>,
 }
 
 /// What an interpreter needs on its own, when /usr is not part of the base.
@@ -225,12 +229,25 @@ pub fn find(request: Option<&str>, venv: Option<&Path>) -> Result<Interpreter, I
 
 /// The interpreter that a policy asks for, with all that it needs where the policy leaves /usr out.
 pub fn for_policy(policy: &Policy) -> Result<Interpreter, InterpreterError> {
+    fitted(policy, None)
+}
+
+/// The interpreter that a policy asks for, in an environment.
+pub fn for_environment(policy: &Policy, environment: &Environment) -> Result<Interpreter, InterpreterError> {
+    fitted(policy, Some(environment.folder()))
+}
+
+/// With all that it needs under this policy, whose mounts must leave it alone.
+fn fitted(policy: &Policy, environment: Option<&Path>) -> Result<Interpreter, InterpreterError> {
     let mut found = find(policy.python.as_deref(), policy.venv.as_deref())?;
     if !policy.system {
         Needs {
             mounts: found.mounts,
             links: found.links,
         } = found.alone()?;
+    }
+    if let Some(folder) = environment {
+        found = found.inside(folder);
     }
     let mounts = policy.mounts.iter().map(|mount| (&mount.source, &mount.target));
     let workdir = policy
@@ -268,12 +285,24 @@ pub fn find_in(
 }
 
 impl Interpreter {
+    /// The same interpreter, started from an environment that the jar shows at one place, wherever it is on the host.
+    pub(crate) fn inside(self, environment: &Path) -> Self {
+        Self {
+            executable: Path::new(INSIDE).join("bin/python"),
+            prefix: INSIDE.into(),
+            venv: Some(INSIDE.into()),
+            environment: Some(environment.to_path_buf()),
+            ..self
+        }
+    }
+
     /// Refuses a mount over, or into, a folder that the interpreter needs: it would be gone, or there is no place for it.
     fn refuse_hidden(&self, source: &Path, target: &Path) -> Result<(), InterpreterError> {
         // A folder shown at its own path has the interpreter in it as before.
         let same = source == target;
         let clash = |needed: &&PathBuf| !same && (needed.starts_with(target) || target.starts_with(needed));
-        match self.mounts.iter().find(clash) {
+        let environment = self.environment.as_ref().map(|_| PathBuf::from(INSIDE));
+        match self.mounts.iter().chain(&environment).find(clash) {
             Some(inside) => Err(InterpreterError::Hidden {
                 target: target.to_path_buf(),
                 inside: inside.clone(),

@@ -11,6 +11,7 @@ use sha2::Digest as _;
 
 use crate::client::{self, Running, find_binary};
 use crate::command::Command;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::host::Host;
 use crate::job::{Job, Program};
@@ -44,6 +45,8 @@ struct Inner {
     binary: PathBuf,
     /// What a template imports before it makes workers.
     preload: Vec<String>,
+    /// Held, so that nobody prunes it while jars show it.
+    environment: Option<Environment>,
     /// What makes two sandboxes the same to a pool.
     digest: OnceLock<Digest>,
 }
@@ -57,7 +60,8 @@ impl Sandbox {
         Builder {
             policy: Policy::default(),
             binary: None,
-            preload: Vec::new(),
+            preload: None,
+            environment: None,
         }
     }
 
@@ -68,15 +72,21 @@ impl Sandbox {
 
     /// A sandbox that carries out this plan.
     pub fn from_plan(plan: Plan) -> Result<Self, Error> {
-        Ok(Self::of(plan, find_binary(None)?, Vec::new()))
+        Ok(Self::with_binary(plan, find_binary(None)?))
     }
 
-    fn of(plan: Plan, binary: PathBuf, preload: Vec<String>) -> Self {
+    /// A sandbox that carries out this plan by this binary.
+    pub(crate) fn with_binary(plan: Plan, binary: PathBuf) -> Self {
+        Self::of(plan, binary, Vec::new(), None)
+    }
+
+    fn of(plan: Plan, binary: PathBuf, preload: Vec<String>, environment: Option<Environment>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 plan,
                 binary,
                 preload,
+                environment,
                 digest: OnceLock::new(),
             }),
         }
@@ -89,8 +99,18 @@ impl Sandbox {
     ) -> Result<Self, Error> {
         let preload = modules.into_iter().map(Into::into).collect::<Vec<String>>();
         check_modules(&preload)?;
-        let Inner { plan, binary, .. } = &*self.inner;
-        Ok(Self::of(plan.clone(), binary.clone(), preload))
+        let Inner {
+            plan,
+            binary,
+            environment,
+            ..
+        } = &*self.inner;
+        Ok(Self::of(
+            plan.clone(),
+            binary.clone(),
+            preload,
+            environment.clone(),
+        ))
     }
 
     /// Modules that are imported before a job comes, where it comes through a pool.
@@ -192,7 +212,8 @@ impl Sandbox {
 pub struct Builder {
     policy: Policy,
     binary: Option<PathBuf>,
-    preload: Vec<String>,
+    preload: Option<Vec<String>>,
+    environment: Option<Environment>,
 }
 
 impl Builder {
@@ -303,16 +324,44 @@ impl Builder {
     /// Modules that are imported before a job comes, where it comes through a [`Pool`](crate::Pool). By import only: a
     /// template never runs anything of a job's.
     pub fn preload<Name: Into<String>>(mut self, modules: impl IntoIterator<Item = Name>) -> Self {
-        self.preload = modules.into_iter().map(Into::into).collect();
+        self.preload = Some(modules.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Shows the guest this environment, and imports what it was asked for before a job comes, unless
+    /// [`preload`](Self::preload) says otherwise.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use belljar::environment::Wish;
+    /// use belljar::requirement::{Allow, Requirements};
+    /// use belljar::{Environments, Sandbox, python};
+    ///
+    /// let wish = Wish {
+    ///     requirements: Requirements::from_list(["pandas>=2"], Allow::default())?,
+    ///     interpreter: python::find(None, None)?,
+    ///     allow: Allow::default(),
+    ///     refresh: false,
+    /// };
+    /// let environment = Environments::of_this_user(None)?.get(&wish, &mut |step| eprintln!("{step}"))?;
+    /// let jar = Sandbox::builder().environment(environment).build()?;
+    /// jar.run("import pandas")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
         self
     }
 
     /// Checks the policy and resolves it for this host.
     pub fn build(self) -> Result<Sandbox, Error> {
         let binary = find_binary(self.binary.as_deref())?;
-        check_modules(&self.preload)?;
-        let plan = crate::prepare(&self.policy, &Host::probe())?;
-        Ok(Sandbox::of(plan, binary, self.preload))
+        let of_environment = || self.environment.as_ref().map(Environment::modules);
+        let preload = self.preload.or_else(of_environment).unwrap_or_default();
+        check_modules(&preload)?;
+        let plan = crate::prepare_in(&self.policy, &Host::probe(), self.environment.as_ref())?;
+        Ok(Sandbox::of(plan, binary, preload, self.environment))
     }
 }
 

@@ -18,6 +18,7 @@ Examples:
   belljar run script.py input.csv --verbose        what follows the script is the script's own
   echo 'print(6 * 7)' | belljar run -              code from stdin
   belljar run --timeout 5s --memory 256M script.py
+  belljar run --with 'pandas>=2' script.py         with packages, built once; also from its PEP 723 header
   belljar run --venv .venv -m pytest               a module, from a virtualenv
   belljar run --collect out -c 'open(\"plot.txt\", \"w\").write(\"x\")'
   belljar run --workdir . --draft fix.py           list what it would change; --apply keeps it
@@ -46,6 +47,14 @@ Examples:
   belljar shell --mount data:/data --memory 4G
   belljar shell --workdir . --draft
   belljar shell --timeout 10m                      there is no timeout unless given";
+
+pub const ENV: &str = "\
+Examples:
+  belljar env list                                 what is there: packages, size, last use
+  belljar env build numpy 'pandas>=2'              ahead of time; runs find it again at once
+  belljar env build -r requirements.txt --script script.py
+  belljar env prune --older-than 30d --dry-run     what would go
+  belljar env prune --max-size 5G                  the least recently used go first";
 
 pub const PLAN: &str = "\
 Examples:

@@ -22,6 +22,8 @@ pub struct PolicyFlags {
     pub folders: Folders,
     #[command(flatten)]
     pub require: Requirements,
+    #[command(flatten)]
+    pub dependencies: Dependencies,
 }
 
 // Where a policy starts, and what the guest finds.
@@ -115,6 +117,38 @@ pub struct Requirements {
     /// Refuse to run unless this layer is enforced in full
     #[arg(long, value_name = "LAYER", value_parser = values::layer())]
     pub require_layer: Vec<Layer>,
+}
+
+// What the guest can import beyond the standard library.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Dependencies")]
+pub struct Dependencies {
+    /// A package that the guest can import, such as pandas or 'numpy>=2'; built once, in a jar
+    #[arg(long, value_name = "REQUIREMENT", allow_hyphen_values = true)]
+    pub with: Vec<String>,
+    /// Requirements from a requirements.txt, pyproject.toml, pylock.toml or a script's own header
+    #[arg(short = 'r', long = "with-requirements", value_name = "FILE")]
+    pub requirements: Vec<PathBuf>,
+    #[command(flatten)]
+    pub building: Building,
+}
+
+// How an environment may be built.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Dependencies")]
+pub struct Building {
+    /// Of a pyproject.toml: this group or extra
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Build packages that have no wheel: their code runs, in the build's jar
+    #[arg(long)]
+    pub allow_builds: bool,
+    /// Take packages from addresses that a requirement names
+    #[arg(long)]
+    pub allow_urls: bool,
+    /// Choose versions anew instead of what was chosen last time
+    #[arg(long)]
+    pub refresh: bool,
 }
 
 // What is taken out of the jar.

@@ -119,6 +119,13 @@ impl Python {
         Ok((scripts, args))
     }
 
+    /// The script, if the program is one.
+    pub fn file(&self) -> Option<Source> {
+        let named = self.code.is_none() && self.module.is_none();
+        let script = self.script.first().filter(|script| named && *script != "-")?;
+        Some(Source::File(script.clone()))
+    }
+
     /// The program and its arguments; `None` when none was named.
     pub fn split(self) -> Option<(Source, Vec<OsString>)> {
         // `-cCODE` in one word leaves its arguments to the positional.

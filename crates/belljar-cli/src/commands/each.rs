@@ -18,7 +18,7 @@ use crate::args::{Many, Run};
 use crate::failure::Failure;
 use crate::printer::{Printer, Weight};
 use crate::values::plain;
-use crate::{engine, exit, settings};
+use crate::{dependencies, engine, exit, settings};
 
 use crew::Crew;
 pub use scripts::Script;
@@ -64,7 +64,7 @@ pub struct Report {
 pub fn each(args: Run, printer: Printer) -> Result<i32, Failure> {
     let (names, guest_args) = args.python.split_each().map_err(|what| unfit(what, "scripts"))?;
     let jobs = jobs(&args.many)?;
-    let policy = settings::policy(&args.policy)?;
+    let mut policy = settings::policy(&args.policy)?;
     check(&policy, args.collecting.collect.is_some())?;
     let mut scripts = scripts::read(&names, &policy)?;
     let folder = super::folder(args.collecting.collect)?;
@@ -74,7 +74,9 @@ pub fn each(args: Run, printer: Printer) -> Result<i32, Failure> {
             "THE NETWORK IS SHARED: the guests can reach whatever this host can (--network host)",
         );
     }
-    let sandbox = engine::sandbox(&policy, &args.many.preload)?;
+    let environment = dependencies::environment(&args.policy.dependencies, None, &mut policy, printer)?;
+    let preload = (!args.many.preload.is_empty()).then_some(args.many.preload.as_slice());
+    let sandbox = engine::sandbox(&policy, preload, environment)?;
     if let Some(folder) = &folder {
         make_folder(folder)?;
         scripts::name_folders(&mut scripts, folder);

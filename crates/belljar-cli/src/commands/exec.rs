@@ -7,7 +7,7 @@ use super::{carry_out, collect};
 use crate::args::Exec;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::{settings, streams};
+use crate::{dependencies, settings, streams};
 
 /// Runs a program in a jar; the exit code.
 pub fn exec(args: Exec, printer: Printer) -> Result<i32, Failure> {
@@ -18,7 +18,8 @@ pub fn exec(args: Exec, printer: Printer) -> Result<i32, Failure> {
             "name a program after `belljar exec --`",
         ));
     };
-    let policy = settings::policy(&args.policy)?;
+    let mut policy = settings::policy(&args.policy)?;
+    let environment = dependencies::environment(&args.policy.dependencies, None, &mut policy, printer)?;
     let mut job = Job::new(Program::Command(program));
     job.args = words.collect();
     job.stdin = streams::stdin()?;
@@ -26,5 +27,5 @@ pub fn exec(args: Exec, printer: Printer) -> Result<i32, Failure> {
         (job.stdout, job.stderr) = (streams::stdout()?, streams::stderr()?);
     }
     job.collect = collect(args.collecting.collect)?;
-    carry_out(&policy, job, printer)
+    carry_out(&policy, environment.as_ref(), job, printer)
 }

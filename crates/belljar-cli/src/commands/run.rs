@@ -7,7 +7,7 @@ use super::{carry_out, collect};
 use crate::args::{Run, Source};
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::{program, settings, streams};
+use crate::{dependencies, program, settings, streams};
 
 /// Runs Python in a jar; the exit code.
 pub fn run(args: Run, printer: Printer) -> Result<i32, Failure> {
@@ -26,15 +26,19 @@ pub fn run(args: Run, printer: Printer) -> Result<i32, Failure> {
             "name a script, or give -c CODE, -m MODULE or - for stdin",
         ));
     };
-    let policy = settings::policy(&args.policy)?;
+    let mut policy = settings::policy(&args.policy)?;
     // Code that came from stdin has used it up.
     let used_up = source == Source::Stdin;
-    let mut job = Job::new(program::program(source, &policy)?);
+    let header = dependencies::script(&source);
+    let program = program::program(source, &policy)?;
+    let header = dependencies::read_script(&program).or(header);
+    let environment = dependencies::environment(&args.policy.dependencies, header, &mut policy, printer)?;
+    let mut job = Job::new(program);
     job.args = guest_args;
     job.stdin = if used_up { Stdin::Null } else { streams::stdin()? };
     if !printer.is_json() {
         (job.stdout, job.stderr) = (streams::stdout()?, streams::stderr()?);
     }
     job.collect = collect(args.collecting.collect)?;
-    carry_out(&policy, job, printer)
+    carry_out(&policy, environment.as_ref(), job, printer)
 }

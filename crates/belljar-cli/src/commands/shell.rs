@@ -8,12 +8,13 @@ use crate::args::ShellArgs;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::terminal::{self, Raw};
-use crate::{settings, streams};
+use crate::{dependencies, settings, streams};
 
 /// Runs a shell in a jar; the exit code.
 pub fn shell(args: ShellArgs, printer: Printer) -> Result<i32, Failure> {
     let tty = terminal::of_caller()?;
-    let policy = settings::interactive(&args.policy)?;
+    let mut policy = settings::interactive(&args.policy)?;
+    let environment = dependencies::environment(&args.policy.dependencies, None, &mut policy, printer)?;
     let mut job = Job::new(Program::Shell);
     (job.stdout, job.stderr) = (Sink::Null, Sink::Null);
     let kind = std::env::var("TERM")
@@ -23,5 +24,5 @@ pub fn shell(args: ShellArgs, printer: Printer) -> Result<i32, Failure> {
     let raw = streams::duplicate(std::os::fd::AsFd::as_fd(&tty))?;
     job.terminal = Some(Terminal { tty, kind });
     job.collect = collect(args.collecting.collect)?;
-    carry_out_in(&policy, job, printer, || Raw::enter(raw))
+    carry_out_in(&policy, environment.as_ref(), job, printer, || Raw::enter(raw))
 }

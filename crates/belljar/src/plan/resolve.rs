@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use belljar_linux::confine::{Allow, Rule, Rules};
 
 use super::{Namespace, Plan, Refusal, Rlimit, Step, environment, report, require};
+use crate::environment::INSIDE;
 use crate::host::{Cgroup, Host};
 use crate::policy::{Access, Network, Policy, WorkdirMode};
 use crate::python::Interpreter;
@@ -184,6 +185,10 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
     }
     for path in &python.mounts {
         show(path, path, Access::ReadOnly, true);
+    }
+    if let Some(folder) = &python.environment {
+        // Everybody may read it, so as root it need not look as if the guest owned it.
+        show(folder, Path::new(INSIDE), Access::ReadOnly, false);
     }
     if policy.network == Network::Host {
         // The host's network without its resolver would be of little use.

@@ -34,6 +34,7 @@ pub(super) fn open(path: &Path) -> Result<Interpreter, InterpreterError> {
         mounts,
         // The real path is executed, so no link is on the way.
         links: Vec::new(),
+        environment: None,
     })
 }
 

@@ -139,6 +139,7 @@ pub(super) fn open(path: &Path) -> Result<Interpreter, InterpreterError> {
         venv: Some(venv),
         mounts,
         links,
+        environment: None,
     })
 }
 

@@ -4,7 +4,7 @@ use belljar::host::{Cgroup, Host, Userns};
 use serde::Serialize;
 
 use super::fixes::{self, Here};
-use crate::engine;
+use crate::failure::Failure;
 
 /// What was found of one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -222,7 +222,7 @@ fn draft(host: &Host) -> Check {
 }
 
 fn python() -> Check {
-    match engine::interpreter(&belljar::Policy::default()) {
+    match belljar::python::for_policy(&belljar::Policy::default()).map_err(Failure::from) {
         Ok(found) => Check::full(
             "python",
             format!("{} at {}", found.version, found.base_executable.display()),

@@ -1,0 +1,180 @@
+//! Environments: the dependencies of a guest, built once and never trusted.
+//!
+//! A **wish** (requirements and an interpreter) leads to a **lock** (versions with hashes), and the lock to an
+//! **environment**: a virtualenv in the cache folder, shown to guests read-only at [`INSIDE`]. The same wish finds its
+//! environment again by reading two files. Everything that touches a package happens in a jar: uv resolves and unpacks
+//! in one that has the network, and no code of a package runs there unless builds are allowed; bytecode is made in
+//! another that has none.
+
+mod about;
+mod build;
+mod bytecode;
+mod digest;
+mod error;
+mod lock;
+mod manifest;
+mod metadata;
+mod progress;
+mod prune;
+mod reason;
+mod room;
+mod settings;
+mod store;
+mod tree;
+mod uv;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use about::{About, Package};
+pub use error::EnvironmentError;
+pub use progress::Progress;
+pub use prune::{Entry, Pruned, Pruning};
+
+use crate::client::find_binary;
+use crate::python::Interpreter;
+use crate::requirement::{Allow, Requirements};
+use settings::IndexSettings;
+use store::{Opened, Store};
+
+/// Where a guest sees its environment: the same path for all of them, so that nothing in one tells where it is kept.
+pub const INSIDE: &str = "/env";
+
+/// What an environment shall hold, and for which interpreter.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Checked and normalised.
+    pub requirements: Requirements,
+    /// The interpreter; of a virtualenv's, the one below it.
+    pub interpreter: Interpreter,
+    /// What beyond wheels of an index is allowed.
+    pub allow: Allow,
+    /// Whether a lock that is remembered is forgotten.
+    pub refresh: bool,
+}
+
+/// An environment that is ready. As long as a value of it lives, it is in use and is not pruned.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    inner: Arc<Ready>,
+}
+
+#[derive(Debug)]
+struct Ready {
+    folder: PathBuf,
+    about: About,
+    /// Locked, so that nobody prunes it.
+    _used: File,
+}
+
+impl Environment {
+    /// What it is known by.
+    pub fn key(&self) -> &str {
+        &self.inner.about.key
+    }
+
+    /// What is in it.
+    pub fn about(&self) -> &About {
+        &self.inner.about
+    }
+
+    /// The folder on the host.
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+
+    /// Modules that what was asked for is imported by, as far as its metadata tells.
+    pub fn modules(&self) -> Vec<String> {
+        self.inner.about.modules()
+    }
+}
+
+/// All environments of a user.
+#[derive(Debug, Clone)]
+pub struct Environments {
+    store: Store,
+    binary: PathBuf,
+}
+
+impl Environments {
+    /// Those in the cache folder: `BELLJAR_CACHE_DIR`, or `belljar` in the user's own. The binary becomes the warden of
+    /// builds; without one it is looked for.
+    pub fn of_this_user(binary: Option<&Path>) -> Result<Self, EnvironmentError> {
+        Self::in_folder(store::folder()?, binary)
+    }
+
+    /// Those in this folder.
+    pub fn in_folder(folder: PathBuf, binary: Option<&Path>) -> Result<Self, EnvironmentError> {
+        Ok(Self {
+            store: Store::open(folder)?,
+            binary: find_binary(binary)?,
+        })
+    }
+
+    /// The environment for a wish: the one that is there, or a new one.
+    pub fn get(&self, wish: &Wish, tell: &mut dyn FnMut(Progress)) -> Result<Environment, EnvironmentError> {
+        wish.check()?;
+        let settings = IndexSettings::of_this_user()?;
+        let request = digest::request(wish, &settings)?;
+        if !wish.refresh
+            && let Some(found) = self.look_up(&request)?
+        {
+            return Ok(found);
+        }
+        // One builds, the others wait for it and find what it built.
+        let _turn = self.store.turn(&request, tell)?;
+        if !wish.refresh
+            && let Some(found) = self.look_up(&request)?
+        {
+            return Ok(found);
+        }
+        let builder = build::Builder::new(&self.store, &self.binary, wish, &settings)?;
+        let lock = match self.store.remembered(&request) {
+            Some(remembered) if !wish.refresh => remembered.lock,
+            _ => builder.resolve(tell)?,
+        };
+        let key = digest::environment(wish, &lock, builder.tool())?;
+        let _turn = self.store.turn(&key, tell)?;
+        let ready = match self.store.open_environment(&key)? {
+            Opened::Ready(ready) => ready,
+            found => {
+                if let Opened::Changed(paths) = found {
+                    self.store.purge(&key, &paths);
+                }
+                builder.build(&key, &lock, tell)?;
+                let built = self.store.open_environment(&key)?.ready();
+                built.ok_or_else(|| EnvironmentError::Vanished { key: key.clone() })?
+            }
+        };
+        self.store.remember(&request, &key, &lock, wish)?;
+        self.enforce_cap(&key);
+        Ok(ready)
+    }
+
+    /// The environment for a wish, if it is there already; reads files and asks nobody.
+    pub fn find(&self, wish: &Wish) -> Result<Option<Environment>, EnvironmentError> {
+        wish.check()?;
+        self.look_up(&digest::request(wish, &IndexSettings::of_this_user()?)?)
+    }
+
+    fn look_up(&self, request: &str) -> Result<Option<Environment>, EnvironmentError> {
+        match self.store.remembered(request) {
+            Some(remembered) => Ok(self.store.open_environment(&remembered.key)?.ready()),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Wish {
+    /// Refuses what could not be built for this interpreter.
+    fn check(&self) -> Result<(), EnvironmentError> {
+        match self.requirements.requires_python() {
+            Some(wanted) if !wanted.contains(self.interpreter.version) => Err(EnvironmentError::Python {
+                wanted: wanted.to_string(),
+                has: self.interpreter.version,
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a request and an environment are known by. Hashes, so that neither paths nor addresses of an index stand in a
+//! file name, and so that the same wish in another order, spelling or process has the same name.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use sha2::{Digest, Sha256};
+
+use super::settings::IndexSettings;
+use super::{EnvironmentError, Wish};
+use crate::python::Interpreter;
+
+/// Counts up when what is built from the same lock changes.
+const FORMAT: u32 = 1;
+
+/// The name of a wish, before anything is resolved.
+pub(super) fn request(wish: &Wish, settings: &IndexSettings) -> Result<String, EnvironmentError> {
+    let lines = wish.requirements.to_string();
+    let interpreter = interpreter(&wish.interpreter)?;
+    // Another index may mean another package by the same name.
+    Ok(name(&[
+        "request",
+        &lines,
+        &allowed(wish),
+        &interpreter,
+        &settings.identity(),
+    ]))
+}
+
+/// The name of what is built from a lock.
+pub(super) fn environment(wish: &Wish, lock: &str, tool: &str) -> Result<String, EnvironmentError> {
+    let interpreter = interpreter(&wish.interpreter)?;
+    // What a build made of a source is in no hash of the lock.
+    Ok(name(&["environment", lock, &allowed(wish), &interpreter, tool]))
+}
+
+/// The name of an interpreter as it is now: one that was updated is another.
+pub(super) fn interpreter(interpreter: &Interpreter) -> Result<String, EnvironmentError> {
+    let path = &interpreter.base_executable;
+    let metadata = fs::metadata(path).map_err(EnvironmentError::io("look at", path))?;
+    Ok(name(&[
+        "interpreter",
+        &path.to_string_lossy(),
+        &interpreter.version.to_string(),
+        &format!(
+            "{} {} {}",
+            metadata.size(),
+            metadata.mtime(),
+            metadata.mtime_nsec()
+        ),
+    ]))
+}
+
+fn allowed(wish: &Wish) -> String {
+    format!("builds={} urls={}", wish.allow.builds, wish.allow.urls)
+}
+
+fn name(parts: &[&str]) -> String {
+    let platform = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+    let mut hash = Sha256::new();
+    hash.update(FORMAT.to_le_bytes());
+    for part in parts.iter().copied().chain([platform.as_str()]) {
+        // With its length, so that no two lists of parts run together to the same bytes.
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hex(&hash.finalize()[..16])
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

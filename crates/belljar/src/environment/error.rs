@@ -1,0 +1,114 @@
+//! Why an environment could not be had.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::python::Version;
+
+/// Why an environment could not be had. Nothing of it is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvironmentError {
+    /// There is no folder to keep environments in.
+    #[error("there is no folder of your own to keep environments in; set BELLJAR_CACHE_DIR to one")]
+    NoFolder,
+    /// A folder that others can write to.
+    #[error(
+        "{} can be written by other users, who could change what guests run; set BELLJAR_CACHE_DIR to a folder of your own, or `chmod go-w` it", .0.display()
+    )]
+    Shared(PathBuf),
+    /// Something of ours could not be read or written.
+    #[error("cannot {step} {}: {cause}{}", path.display(), disk(cause))]
+    Io {
+        /// What was being done.
+        step: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// uv is missing.
+    #[error("uv builds environments and was not found; looked at {}; install it with `pip install uv`, or name it with BELLJAR_UV", .looked.join(", "))]
+    NoUv {
+        /// Where it was looked for.
+        looked: Vec<String>,
+    },
+    /// What was found is not uv.
+    #[error("{} is not uv: {problem}; name the program itself with BELLJAR_UV", path.display())]
+    NotUv {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A settings file of uv or pip that cannot be read.
+    #[error("the index settings in {} cannot be read: {problem}; mend the file, or set UV_NO_CONFIG=1", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The interpreter is not what the requirements are for.
+    #[error("Python {wanted} is required, and this is {has}; name another with --python")]
+    Python {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        has: Version,
+    },
+    /// uv could not do it; its reason, shortened.
+    #[error("{what}; {next}")]
+    Refused {
+        /// What is wrong, in a line.
+        what: String,
+        /// What to do about it.
+        next: String,
+    },
+    /// A build took more than it may.
+    #[error("the build was ended: {what}; {next}")]
+    Ended {
+        /// Which limit.
+        what: String,
+        /// What to do about it.
+        next: &'static str,
+    },
+    /// It was built and is gone: somebody removes things from the cache folder.
+    #[error("environment {key} was built and is not there; does something else clean the cache folder?")]
+    Vanished {
+        /// Its key.
+        key: String,
+    },
+    /// The jar for a build could not be had.
+    #[error(transparent)]
+    Jar(Box<crate::Error>),
+    /// The binary that becomes the warden is missing.
+    #[error(transparent)]
+    Binary(#[from] crate::client::BinaryError),
+}
+
+impl From<crate::Error> for EnvironmentError {
+    fn from(error: crate::Error) -> Self {
+        Self::Jar(Box::new(error))
+    }
+}
+
+impl EnvironmentError {
+    pub(super) fn io<'a>(step: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + use<'a> {
+        move |cause| Self::Io {
+            step,
+            path: path.to_path_buf(),
+            cause,
+        }
+    }
+}
+
+/// The next step where the disk is full.
+fn disk(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space with `belljar env prune`, or set BELLJAR_CACHE_DIR"
+        }
+        _ => "",
+    }
+}

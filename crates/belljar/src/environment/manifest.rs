@@ -1,0 +1,330 @@
+//! What every file of an environment was when it was built, to notice when one is not that any more.
+//!
+//! A check compares what the kernel says of each file and folder: size, times, number. Whoever changes a file changes one of
+//! them; the time of the last change cannot be set back. Linking a file into another environment moves that time too, so
+//! when nothing else differs the content decides.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
+use sha2::{Digest, Sha256};
+
+use super::tree::Folder;
+
+const MAGIC: &[u8; 8] = b"belljar1";
+
+/// All folders of an environment, as they were.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Manifest {
+    folders: Vec<KnownFolder>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct KnownFolder {
+    path: PathBuf,
+    /// Moves when something is put into it or taken out.
+    modified: i64,
+    files: Vec<KnownFile>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct KnownFile {
+    name: OsString,
+    marks: Marks,
+    /// Of its content, or of where it leads.
+    hash: [u8; 32],
+}
+
+/// What the kernel says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Marks {
+    mode: u32,
+    size: u64,
+    inode: u64,
+    modified: i64,
+    /// Moves with every change, also of the others and of its links.
+    changed: i64,
+}
+
+/// What a check found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Everything is as it was.
+    Same,
+    /// Everything is as it was, but the marks of some files moved; the manifest knows the new ones.
+    Moved,
+    /// These files or folders are not what they were.
+    Changed(Vec<PathBuf>),
+}
+
+impl Marks {
+    fn of(stat: &Stat) -> Self {
+        let nanos = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
+        Self {
+            mode: stat.st_mode as u32,
+            size: stat.st_size as u64,
+            inode: stat.st_ino as u64,
+            modified: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+impl Manifest {
+    /// Of a tree as it is now. Read whole, by several threads.
+    pub(super) fn take(root: &Path, folders: &[Folder]) -> io::Result<Self> {
+        let root = open_root(root)?;
+        let known = in_parts(folders, |folder| {
+            let fd = open_folder(&root, &folder.path)?;
+            let files = folder.entries.iter().map(|entry| {
+                Ok(KnownFile {
+                    name: entry.name.clone(),
+                    marks: Marks::of(&stat(&fd, &entry.name)?),
+                    hash: hash(&fd, &entry.name, entry.link)?,
+                })
+            });
+            Ok(KnownFolder {
+                path: folder.path.clone(),
+                modified: Marks::of(&rustix::fs::fstat(&fd)?).modified,
+                files: files.collect::<io::Result<_>>()?,
+            })
+        })?;
+        Ok(Self { folders: known })
+    }
+
+    /// Bytes and number of all files.
+    pub(super) fn size(&self) -> (u64, u64) {
+        let files = || self.folders.iter().flat_map(|folder| &folder.files);
+        (files().map(|file| file.marks.size).sum(), files().count() as u64)
+    }
+
+    /// Compares a tree with what it was.
+    pub(super) fn check(&mut self, root: &Path) -> io::Result<Verdict> {
+        let root = open_root(root)?;
+        let found = in_parts_mut(&mut self.folders, |folder| folder.check(&root))?;
+        let mut verdict = Verdict::Same;
+        for one in found {
+            match (&mut verdict, one) {
+                (_, Verdict::Same) | (Verdict::Changed(_), Verdict::Moved) => {}
+                (Verdict::Changed(all), Verdict::Changed(paths)) => all.extend(paths),
+                (_, other) => verdict = other,
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// As bytes.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        put(&mut bytes, self.folders.len() as u64);
+        for folder in &self.folders {
+            put_name(&mut bytes, folder.path.as_os_str());
+            put(&mut bytes, folder.modified as u64);
+            put(&mut bytes, folder.files.len() as u64);
+            for KnownFile { name, marks, hash } in &folder.files {
+                put_name(&mut bytes, name);
+                for number in [
+                    u64::from(marks.mode),
+                    marks.size,
+                    marks.inode,
+                    marks.modified as u64,
+                    marks.changed as u64,
+                ] {
+                    put(&mut bytes, number);
+                }
+                bytes.extend_from_slice(hash);
+            }
+        }
+        bytes
+    }
+
+    /// From bytes; `None` where they are no manifest.
+    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let bytes = &mut bytes;
+        (take(bytes, MAGIC.len())? == MAGIC).then_some(())?;
+        let mut folders = Vec::new();
+        for _ in 0..number(bytes)? {
+            let path = PathBuf::from(name(bytes)?);
+            let modified = number(bytes)? as i64;
+            let mut files = Vec::new();
+            for _ in 0..number(bytes)? {
+                files.push(KnownFile {
+                    name: name(bytes)?,
+                    marks: Marks {
+                        mode: number(bytes)? as u32,
+                        size: number(bytes)?,
+                        inode: number(bytes)?,
+                        modified: number(bytes)? as i64,
+                        changed: number(bytes)? as i64,
+                    },
+                    hash: take(bytes, 32)?.try_into().ok()?,
+                });
+            }
+            folders.push(KnownFolder {
+                path,
+                modified,
+                files,
+            });
+        }
+        bytes.is_empty().then_some(Self { folders })
+    }
+}
+
+impl KnownFolder {
+    fn check(&mut self, root: &OwnedFd) -> io::Result<Verdict> {
+        let (mut moved, mut changed) = (false, Vec::new());
+        let Ok(fd) = open_folder(root, &self.path) else {
+            return Ok(Verdict::Changed(vec![self.path.clone()]));
+        };
+        if Marks::of(&rustix::fs::fstat(&fd)?).modified != self.modified {
+            changed.push(self.path.clone());
+        }
+        for file in &mut self.files {
+            let Ok(found) = stat(&fd, &file.name) else {
+                changed.push(self.path.join(&file.name));
+                continue;
+            };
+            let found = Marks::of(&found);
+            if found == file.marks {
+                continue;
+            }
+            let same = Marks {
+                changed: file.marks.changed,
+                ..found
+            } == file.marks;
+            let link = found.mode & 0o170_000 == 0o120_000;
+            if same && hash(&fd, &file.name, link)? == file.hash {
+                file.marks = found;
+                moved = true;
+            } else {
+                changed.push(self.path.join(&file.name));
+            }
+        }
+        Ok(match (changed.is_empty(), moved) {
+            (false, _) => Verdict::Changed(changed),
+            (true, true) => Verdict::Moved,
+            (true, false) => Verdict::Same,
+        })
+    }
+}
+
+fn open_root(root: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(root, flags, Mode::empty())?)
+}
+
+fn open_folder(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    // Not read, only looked below: that needs no more than a path.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(root, path, flags, Mode::empty())?)
+}
+
+fn stat(folder: &OwnedFd, name: &OsStr) -> io::Result<Stat> {
+    Ok(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+fn hash(folder: &OwnedFd, name: &OsStr, link: bool) -> io::Result<[u8; 32]> {
+    if link {
+        let target = rustix::fs::readlinkat(folder, name, Vec::new())?;
+        return Ok(Sha256::digest(target.as_bytes()).into());
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    hash_file(openat(folder.as_fd(), name, flags, Mode::empty())?.into())
+}
+
+fn hash_file(mut file: File) -> io::Result<[u8; 32]> {
+    let mut sum = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(sum.finalize().into()),
+            count => sum.update(&piece[..count]),
+        }
+    }
+}
+
+/// Threads that share a walk; a small one is not worth any.
+fn threads(count: usize) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if count < 16 { 1 } else { processors.min(4) }
+}
+
+/// Does something for each item, the list cut into as many parts as there are threads.
+fn in_parts<Item: Sync, Made: Send>(
+    items: &[Item],
+    each: impl Fn(&Item) -> io::Result<Made> + Sync,
+) -> io::Result<Vec<Made>> {
+    let size = items.len().div_ceil(threads(items.len())).max(1);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = items
+            .chunks(size)
+            .map(|part| scope.spawn(|| part.iter().map(&each).collect::<io::Result<Vec<_>>>()))
+            .collect();
+        let mut made = Vec::with_capacity(items.len());
+        for part in parts {
+            made.extend(
+                part.join()
+                    .map_err(|_| io::Error::other("a thread of ours fell over"))??,
+            );
+        }
+        Ok(made)
+    })
+}
+
+fn in_parts_mut<Item: Send, Made: Send>(
+    items: &mut [Item],
+    each: impl Fn(&mut Item) -> io::Result<Made> + Sync,
+) -> io::Result<Vec<Made>> {
+    let size = items.len().div_ceil(threads(items.len())).max(1);
+    let mut parts = items.chunks_mut(size);
+    // This thread takes a part too: starting one costs as much as looking at a hundred files.
+    let own = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let each = &each;
+        let others: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter_mut().map(each).collect::<io::Result<Vec<_>>>()))
+            .collect();
+        let mut made = own.iter_mut().map(each).collect::<io::Result<Vec<_>>>()?;
+        for part in others {
+            made.extend(
+                part.join()
+                    .map_err(|_| io::Error::other("a thread of ours fell over"))??,
+            );
+        }
+        Ok(made)
+    })
+}
+
+fn put(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_name(bytes: &mut Vec<u8>, name: &OsStr) {
+    put(bytes, name.len() as u64);
+    bytes.extend_from_slice(name.as_bytes());
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(take(bytes, 8)?.try_into().ok()?))
+}
+
+fn name(bytes: &mut &[u8]) -> Option<OsString> {
+    let length = usize::try_from(number(bytes)?).ok()?;
+    Some(OsString::from_vec(take(bytes, length)?.to_vec()))
+}

@@ -1,0 +1,320 @@
+//! The cache folder: what is kept where, and how it is found again.
+//!
+//! ```text
+//! environments/KEY/    env (the virtualenv), about.json, manifest, used (locked by whoever uses it)
+//! requests/KEY.json    what a wish was resolved to: lock and environment
+//! bytecode/            by interpreter, then by hash of path and source
+//! uv/wheels/           uv's own cache, which only uv writes to
+//! uv/building/KEY/     what is being built; on one file system with the wheels, so that files are linked and not copied
+//! builds/KEY/          the same two for a wish that allows builds: code of packages runs there, so nobody else uses it
+//! turns/               one file for each process that builds
+//! ```
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::lock::{self, Turn};
+use super::manifest::{Manifest, Verdict};
+use super::{About, Environment, EnvironmentError, Progress, Ready, Wish, tree};
+
+/// The cache folder, made where it is missing.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    folder: PathBuf,
+}
+
+/// What a wish was resolved to.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Remembered {
+    pub key: String,
+    pub lock: String,
+    pub requirements: Vec<String>,
+}
+
+/// What was found under a key.
+#[derive(Debug)]
+pub(super) enum Opened {
+    Ready(Environment),
+    Missing,
+    /// It is there, and these are not what they were.
+    Changed(Vec<PathBuf>),
+}
+
+impl Opened {
+    pub(super) fn ready(self) -> Option<Environment> {
+        match self {
+            Self::Ready(environment) => Some(environment),
+            _ => None,
+        }
+    }
+}
+
+/// The cache folder that the environment names, or `belljar` in the user's own.
+pub(super) fn folder() -> Result<PathBuf, EnvironmentError> {
+    let named = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    named("BELLJAR_CACHE_DIR")
+        .or_else(|| named("XDG_CACHE_HOME").map(|cache| cache.join("belljar")))
+        .or_else(|| named("HOME").map(|home| home.join(".cache/belljar")))
+        .ok_or(EnvironmentError::NoFolder)
+}
+
+impl Store {
+    pub(super) fn open(folder: PathBuf) -> Result<Self, EnvironmentError> {
+        make(&folder)?;
+        // Links on the way are resolved once: a build's jar is given real paths.
+        let folder = folder
+            .canonicalize()
+            .map_err(EnvironmentError::io("open", &folder))?;
+        let metadata = fs::metadata(&folder).map_err(EnvironmentError::io("look at", &folder))?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+            return Err(EnvironmentError::Shared(folder));
+        }
+        Ok(Self { folder })
+    }
+
+    /// A folder of the store, made where it is missing.
+    pub(super) fn part(&self, name: &str) -> Result<PathBuf, EnvironmentError> {
+        let folder = self.folder.join(name);
+        make(&folder)?;
+        Ok(folder)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where an environment is, or would be.
+    pub(super) fn environment(&self, key: &str) -> PathBuf {
+        self.folder.join("environments").join(key)
+    }
+
+    /// This process's turn to build what has this name.
+    pub(super) fn turn(&self, name: &str, tell: &mut dyn FnMut(Progress)) -> Result<Turn, EnvironmentError> {
+        let path = self.part("turns")?.join(name);
+        Turn::take(path.clone(), &mut || tell(Progress::Waiting)).map_err(EnvironmentError::io("lock", &path))
+    }
+
+    /// What a wish was resolved to. A file that cannot be read is one that is not there: it is written anew.
+    pub(super) fn remembered(&self, request: &str) -> Option<Remembered> {
+        let path = self.folder.join("requests").join(format!("{request}.json"));
+        let found: Remembered = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (found.key.len() == 32 && digits(&found.key)).then_some(found)
+    }
+
+    pub(super) fn remember(
+        &self,
+        request: &str,
+        key: &str,
+        lock: &str,
+        wish: &Wish,
+    ) -> Result<(), EnvironmentError> {
+        let remembered = Remembered {
+            key: key.to_owned(),
+            lock: lock.to_owned(),
+            requirements: wish.requirements.iter().map(ToString::to_string).collect(),
+        };
+        let path = self.part("requests")?.join(format!("{request}.json"));
+        // Plain data: it always has a JSON form.
+        write(&path, &serde_json::to_vec(&remembered).unwrap_or_default())
+    }
+
+    /// An environment that is there, and is what it was when it was built; marked as used now.
+    pub(super) fn open_environment(&self, key: &str) -> Result<Opened, EnvironmentError> {
+        let folder = self.environment(key);
+        let path = folder.join("used");
+        let used = lock::share(&path).map_err(EnvironmentError::io("mark as used", &path))?;
+        let (Some(used), Some(about), Some(mut manifest)) =
+            (used, read_about(&folder), read_manifest(&folder))
+        else {
+            return Ok(Opened::Missing);
+        };
+        match manifest.check(&folder.join("env")) {
+            Ok(Verdict::Same) => {}
+            Ok(Verdict::Moved) => write(&folder.join("manifest"), &manifest.encode())?,
+            Ok(Verdict::Changed(paths)) => {
+                tracing::warn!(key, ?paths, "changed since it was built; it is built anew");
+                return Ok(Opened::Changed(paths));
+            }
+            Err(error) => {
+                tracing::warn!(key, %error, "cannot be checked; it is built anew");
+                return Ok(Opened::Missing);
+            }
+        }
+        touch(&used);
+        Ok(Opened::Ready(Environment {
+            inner: Arc::new(Ready {
+                folder: folder.join("env"),
+                about,
+                _used: used,
+            }),
+        }))
+    }
+
+    /// Takes changed files of an environment out of uv's cache and the bytecode that they are linked with, or a new
+    /// environment would have the same.
+    pub(super) fn purge(&self, key: &str, changed: &[PathBuf]) {
+        let environment = self.environment(key).join("env");
+        let number = |path: &Path| {
+            let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+            Some((metadata.dev(), metadata.ino()))
+        };
+        let wheels = self.folder.join("uv/wheels");
+        let archives: Vec<PathBuf> = children(&wheels)
+            .iter()
+            .flat_map(|bucket| children(bucket))
+            .filter(|path| path.is_dir())
+            .collect();
+        let pieces = || {
+            let interpreters = children(&self.folder.join("bytecode"));
+            interpreters
+                .into_iter()
+                .flat_map(|folder| children(&folder))
+                .flat_map(|folder| children(&folder))
+        };
+        for path in changed {
+            let Some(bad) = number(&environment.join(path)) else {
+                continue;
+            };
+            if path.extension().is_some_and(|extension| extension == "pyc") {
+                pieces()
+                    .filter(|piece| number(piece) == Some(bad))
+                    .for_each(|piece| drop(fs::remove_file(piece)));
+            }
+            // lib, pythonX.Y and site-packages come before what an unpacked wheel has.
+            let within: PathBuf = path.components().skip(3).collect();
+            for archive in archives
+                .iter()
+                .filter(|archive| number(&archive.join(&within)) == Some(bad))
+            {
+                let _ = tree::remove(archive);
+            }
+        }
+    }
+
+    /// Moves what was built into its place. Whoever uses what was there before goes on with that.
+    pub(super) fn place(&self, new: &Path, key: &str) -> Result<(), EnvironmentError> {
+        let place = self.environment(key);
+        if place.symlink_metadata().is_ok() {
+            self.discard(&place)?;
+        }
+        fs::rename(new, &place).map_err(EnvironmentError::io("move into place", &place))
+    }
+
+    /// Takes an environment away under its name, and removes it unless somebody uses it: then the next sweep does.
+    pub(super) fn discard(&self, place: &Path) -> Result<bool, EnvironmentError> {
+        let alone = lock::own(&place.join("used"));
+        let away = self.part("environments")?.join(format!(".old-{}", unique()));
+        fs::rename(place, &away).map_err(EnvironmentError::io("move away", place))?;
+        if let Ok(None) = alone {
+            return Ok(false);
+        }
+        tree::remove(&away).map_err(EnvironmentError::io("remove", &away))?;
+        Ok(true)
+    }
+
+    /// Removes what builds that were killed left behind, and environments that were replaced while in use.
+    pub(super) fn sweep(&self) {
+        let environments = self.folder.join("environments");
+        for path in children(&environments) {
+            let hidden = path
+                .file_name()
+                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            // What is being made has no such file yet, and is left alone while its builder has the turn.
+            let free = match lock::own(&path.join("used")) {
+                Ok(lock) => lock.is_some(),
+                Err(_) => self.is_abandoned(&path),
+            };
+            if hidden && free {
+                let _ = tree::remove(&path);
+            }
+        }
+        for parent in ["uv/building", "builds"] {
+            for path in children(&self.folder.join(parent)) {
+                if self.is_abandoned(&path) {
+                    let _ = tree::remove(&path);
+                }
+            }
+        }
+    }
+
+    /// Whether the builder that a folder is named after is gone.
+    fn is_abandoned(&self, path: &Path) -> bool {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let key = name.unwrap_or_default().trim_start_matches(".new-").to_owned();
+        match lock::own(&self.folder.join("turns").join(key)) {
+            Ok(turn) => turn.is_some(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+}
+
+/// What is in a folder; nothing where it cannot be read.
+pub(super) fn children(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+pub(super) fn read_about(folder: &Path) -> Option<About> {
+    serde_json::from_slice(&fs::read(folder.join("about.json")).ok()?).ok()
+}
+
+fn read_manifest(folder: &Path) -> Option<Manifest> {
+    Manifest::decode(&fs::read(folder.join("manifest")).ok()?)
+}
+
+fn make(folder: &Path) -> Result<(), EnvironmentError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(EnvironmentError::io("make the folder", folder))
+}
+
+/// Written aside and moved into place, so that nobody ever reads half of it.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), EnvironmentError> {
+    let aside = path.with_file_name(format!(".{}", unique()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&aside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&aside, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&aside);
+        EnvironmentError::io("write", path)(error)
+    })
+}
+
+/// A name that nobody else uses now.
+pub(super) fn unique() -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{count}", std::process::id(), now.as_nanos())
+}
+
+/// The time of its last use is the file's.
+fn touch(used: &File) {
+    use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let _ = futimens(
+        used,
+        &Timestamps {
+            last_access: now,
+            last_modification: now,
+        },
+    );
+}

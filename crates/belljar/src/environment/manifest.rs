@@ -66,11 +66,11 @@ impl Marks {
     fn of(stat: &Stat) -> Self {
         let nanos = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
         Self {
-            mode: stat.st_mode as u32,
+            mode: stat.st_mode,
             size: stat.st_size as u64,
-            inode: stat.st_ino as u64,
-            modified: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            inode: stat.st_ino,
+            modified: nanos(stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: nanos(stat.st_ctime, stat.st_ctime_nsec as i64),
         }
     }
 }
@@ -327,4 +327,99 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
 fn name(bytes: &mut &[u8]) -> Option<OsString> {
     let length = usize::try_from(number(bytes)?).ok()?;
     Some(OsString::from_vec(take(bytes, length)?.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use proptest::prelude::*;
+
+    use super::super::tree;
+    use super::*;
+
+    fn made() -> (tempfile::TempDir, Manifest) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir(root.join("deep")).unwrap();
+        for name in ["a.py", "deep/b.py", "deep/c.py"] {
+            fs::write(root.join(name), name).unwrap();
+        }
+        symlink("/nowhere", root.join("link")).unwrap();
+        let manifest = Manifest::take(root, &tree::walk(root).unwrap()).unwrap();
+        (folder, manifest)
+    }
+
+    fn changed(manifest: &mut Manifest, root: &Path) -> Vec<String> {
+        match manifest.check(root).unwrap() {
+            Verdict::Changed(paths) => paths.iter().map(|path| path.display().to_string()).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_nobody_touched_is_the_same() {
+        let (folder, manifest) = made();
+        let mut manifest = Manifest::decode(&manifest.encode()).unwrap();
+        assert_eq!(manifest.check(folder.path()).unwrap(), Verdict::Same);
+        assert_eq!(manifest.size(), (4 + 9 + 9 + 8, 4));
+    }
+
+    #[test]
+    fn a_changed_file_is_named_also_when_its_time_is_set_back() {
+        let (folder, mut manifest) = made();
+        let path = folder.path().join("deep/b.py");
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(&path, "forgery!!").unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(before)
+            .unwrap();
+        assert_eq!(changed(&mut manifest, folder.path()), ["deep/b.py"]);
+    }
+
+    #[test]
+    fn what_is_added_taken_away_or_replaced_is_noticed() {
+        let (folder, mut manifest) = made();
+        fs::write(folder.path().join("new.py"), "").unwrap();
+        assert_eq!(changed(&mut manifest, folder.path()), [""]);
+        let (folder, mut manifest) = made();
+        fs::remove_file(folder.path().join("deep/c.py")).unwrap();
+        assert_eq!(changed(&mut manifest, folder.path()), ["deep", "deep/c.py"]);
+        let (folder, mut manifest) = made();
+        fs::rename(folder.path().join("deep"), folder.path().join("other")).unwrap();
+        symlink("other", folder.path().join("deep")).unwrap();
+        assert!(changed(&mut manifest, folder.path()).contains(&"deep".to_owned()));
+        let (folder, mut manifest) = made();
+        fs::remove_file(folder.path().join("link")).unwrap();
+        symlink("/elsewhere", folder.path().join("link")).unwrap();
+        assert!(changed(&mut manifest, folder.path()).contains(&"link".to_owned()));
+    }
+
+    #[test]
+    fn a_link_from_elsewhere_is_no_change_but_moves_the_marks() {
+        let (folder, mut manifest) = made();
+        fs::hard_link(
+            folder.path().join("a.py"),
+            folder.path().with_extension("elsewhere"),
+        )
+        .unwrap();
+        assert_eq!(manifest.check(folder.path()).unwrap(), Verdict::Moved);
+        assert_eq!(manifest.check(folder.path()).unwrap(), Verdict::Same);
+        fs::remove_file(folder.path().with_extension("elsewhere")).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_manifest_or_none(bytes: Vec<u8>, cut: usize) {
+            let _ = Manifest::decode(&bytes);
+            let _ = Manifest::decode(&[MAGIC.as_slice(), &bytes].concat());
+            let real = made().1.encode();
+            let cut = cut % real.len();
+            prop_assert!(Manifest::decode(&real[..cut]).is_none());
+        }
+    }
 }

@@ -55,9 +55,9 @@ pub(super) fn add(settings: &mut IndexSettings, around: &Around) -> Result<(), E
     let indexes = settings.file.contains_key("index");
     for (name, key, variables, becomes, joint) in SAME {
         // An index of uv's own with a name may well be the default one: pip's does not push it aside.
-        let silent = !settings.has(key, variables) && !(indexes && name == "index-url");
+        let told = settings.has(key, variables) || (indexes && name == "index-url");
         if let Some(values) = said.get(name)
-            && silent
+            && !told
         {
             settings.variables.insert(becomes.to_owned(), values.join(joint));
         }

@@ -172,6 +172,7 @@ def raised(exception: dict[str, Any]) -> GuestError:
 
 CODES: dict[str, type[BelljarError]] = {
     "policy": PolicyError,
+    "dependencies": DependencyError,
     "refused": Refused,
     "cancelled": JobCancelled,
 }

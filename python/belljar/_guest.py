@@ -68,10 +68,11 @@ class Guest:
         return installed and top in self._names
 
 
-def guest(policy: Policy, interpreter: str | None) -> Guest:
-    """The environment of a policy; `interpreter` is what the agent found, None for the caller's own."""
+def guest(policy: Policy, interpreter: str | None, environment: str | None = None) -> Guest:
+    """What a policy's guests have; the last two are what the agent found, None for the caller's own interpreter."""
     mounted = [os.path.basename(path).partition(".")[0] for path in policy.module_paths()]
-    venv = policy.values.get("venv")
+    # An environment of dependencies is a virtualenv too.
+    venv = environment or policy.values.get("venv")
     if venv is not None:
         version, folders = of_venv(venv)
         return Guest(version, folders, mounted)

@@ -41,6 +41,9 @@ class PolicyKeywords(TypedDict, total=False):
     preload: Sequence[str] | None
     modules: Sequence[Path | ModuleType] | None
     dependencies: Sequence[str] | None
+    allow_builds: bool | None
+    allow_urls: bool | None
+    refresh: bool | None
 
 
 class DecoratorKeywords(PolicyKeywords, total=False):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from queue import SimpleQueue
+import sys
+import time
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 from . import _agent
 from . import _frames as frames
@@ -11,10 +14,15 @@ from ._guest import Guest, guest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from ._policy import Policy
     from ._rooms import Room
+
+
+# An environment that is there already is found sooner than this.
+SOON = 0.5
 
 
 class PolicyPlace:
@@ -38,18 +46,40 @@ class PolicyPlace:
 def guest_of(kept: PolicyPlace, place: Callable[[], tuple[_agent.Agent, Room]]) -> Guest:
     """What the guests of a place have. Where the interpreter is not the caller's own, the agent is asked, once."""
     if kept._guest is None:
-        values, interpreter = kept.policy.values, None
-        if "python" in values and "venv" not in values:
-            interpreter = interpreter_of(*place())
-        kept._guest = guest(kept.policy, interpreter)
+        values, head = kept.policy.values, {}
+        if values.get("dependencies") or ("python" in values and "venv" not in values):
+            head = opened(*place(), values.get("dependencies") or ())
+        kept._guest = guest(kept.policy, head.get("interpreter"), head.get("environment"))
     return kept._guest
 
 
-def interpreter_of(agent: _agent.Agent, room: Room) -> str:
-    """The interpreter that the agent found; waits until the sandbox is open."""
+def opened(agent: _agent.Agent, room: Room, dependencies: Sequence[str] = ()) -> dict[str, Any]:
+    """What the agent found; waits until the sandbox is open."""
     answers: SimpleQueue[frames.Frame] = SimpleQueue()
     room.then(answers.put)
-    frame = answers.get()
+    frame = told_while(answers, dependencies)
     if frame.kind == frames.ERROR:
         raise (room.error() if agent.ended is None else agent.why()) or SetupError("the sandbox is not open")
-    return str(frame.head()["interpreter"])
+    return frame.head()
+
+
+def told_while(answers: SimpleQueue[frames.Frame], dependencies: Sequence[str]) -> frames.Frame:
+    """Waits for an answer. Someone who sits at a terminal is told what takes so long."""
+    try:
+        return answers.get(timeout=SOON) if dependencies else answers.get()
+    except Empty:
+        pass
+    stream = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+    since = time.monotonic() - SOON
+    try:
+        while stream is not None:
+            took = time.monotonic() - since
+            stream.write(f"\rbelljar: building an environment for {', '.join(dependencies)[:60]} ({took:.0f} s)\x1b[K")
+            stream.flush()
+            with suppress(Empty):
+                return answers.get(timeout=0.2)
+        return answers.get()
+    finally:
+        if stream is not None:
+            stream.write("\r\x1b[K")
+            stream.flush()

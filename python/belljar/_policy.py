@@ -161,12 +161,9 @@ def modules(key: str, value: Any) -> list[str]:
 
 
 def dependencies(key: str, value: Any) -> list[str]:
-    if names(key, value):
-        raise DependencyError(
-            f"dependencies={value!r}: this version does not install packages",
-            "make a virtualenv with them (`python -m venv jarenv && jarenv/bin/pip install …`) and name it: venv=",
-        )
-    return []
+    if isinstance(value, str):
+        raise wrong(key, value, f"is no list; write dependencies=[{value!r}]", TypeError)
+    return names(key, value)
 
 
 #: Every key of a policy document, and what checks it.
@@ -195,7 +192,26 @@ KEYS: dict[str, Callable[[str, Any], Any]] = {
     "profile": a_choice(*PROFILES),
 }
 #: What a sandbox takes besides.
-MORE: dict[str, Callable[[str, Any], Any]] = {"preload": names, "modules": modules, "dependencies": dependencies}
+MORE: dict[str, Callable[[str, Any], Any]] = {
+    "preload": names,
+    "modules": modules,
+    "dependencies": dependencies,
+    "allow_builds": a_switch,
+    "allow_urls": a_switch,
+    "refresh": a_switch,
+}
+#: What of the caller's variables says where environments are kept and where packages come from.
+SETTINGS = (
+    "HOME",
+    "PATH",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "NETRC",
+    "BELLJAR_CACHE_DIR",
+    "BELLJAR_CACHE_SIZE",
+    "BELLJAR_UV",
+)
+PREFIXES = ("UV_", "PIP_", "SSL_")
 #: Names that users of other tools know.
 OTHERS = {
     "memory_mb": "memory", "mem": "memory", "max_memory": "memory", "memory_limit": "memory",
@@ -238,6 +254,8 @@ class Policy:
             raise ValueError("draft=True and apply=True: a draft is either dropped or written")
         if (self.values.get("draft") or self.values.get("apply")) and "workdir" not in self.values:
             raise ValueError("draft= and apply= are about a folder; name it with workdir=")
+        if self.values.get("dependencies") and "venv" in self.values:
+            raise ValueError("dependencies= and venv= each bring their own packages; leave one of the two out")
         self._head: dict[str, Any] | None = None
         self._key = ""
 
@@ -254,17 +272,18 @@ class Policy:
                 policy["python"] = own_python()
             head: dict[str, Any] = {"policy": policy}
             for key in ("profile", "preload"):
-                if self.values.get(key):
+                if key in self.values:
                     head[key] = self.values[key]
-            if "FRONT_HACK" in os.environ:
-                if "venv" not in policy:
-                    policy["venv"] = os.environ["FRONT_HACK"]
-                    policy.pop("python", None)
-            else:
-                head["modules"] = [*self.module_paths(), cloudpickle()]
+            if self.values.get("dependencies"):
+                head["dependencies"] = self._dependencies()
+            head["modules"] = [*self.module_paths(), cloudpickle()]
             self._key = json.dumps(head, sort_keys=True)
             self._head = head
         return self._key, self._head
+
+    def _dependencies(self) -> dict[str, Any]:
+        switches = {key: True for key in ("allow_builds", "allow_urls", "refresh") if self.values.get(key)}
+        return {"requirements": self.values["dependencies"], "variables": settings(), **switches}
 
     def draft_folder(self) -> str | None:
         """The folder whose changes are a draft."""
@@ -291,6 +310,18 @@ class Policy:
 
     def __repr__(self) -> str:
         return f"Policy({', '.join(f'{key}={value!r}' for key, value in self.values.items())})"
+
+
+def settings() -> dict[str, str]:
+    """The caller's variables that a build of dependencies obeys, as they are now."""
+
+    def counts(name: str) -> bool:
+        return name in SETTINGS or name.startswith(PREFIXES) or name.lower().endswith("_proxy")
+
+    found = {name: value for name, value in os.environ.items() if counts(name)}
+    # uv's own wheel puts it beside the interpreter, which need not be on PATH.
+    found["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), *filter(None, [found.get("PATH")])])
+    return found
 
 
 def own_python() -> str:

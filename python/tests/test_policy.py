@@ -95,9 +95,13 @@ def test_what_needs_the_host_is_told_at_the_first_call() -> None:
         belljar.run("", venv="/nowhere")
 
 
-def test_dependencies_say_what_to_do_until_they_come() -> None:
-    with pytest.raises(belljar.DependencyError, match="venv="):
-        belljar.run("", dependencies=["pandas"])
+def test_dependencies_are_a_list_and_exclude_a_virtualenv() -> None:
+    with pytest.raises(TypeError, match=r"dependencies=\['pandas'\]"):
+        belljar.sandbox(dependencies="pandas")(len)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="leave one of the two out"):
+        belljar.sandbox(dependencies=["pandas"], venv="/nowhere")(len)
+    with pytest.raises(belljar.DependencyError, match="is an option"):
+        belljar.run("", dependencies=["-e ."])
     assert belljar.run("print(1)", dependencies=[]).stdout == "1\n"
 
 

@@ -14,8 +14,8 @@ mod policy;
 pub use buffer::{BufferError, check_buffer, read_buffer, sealed_buffer};
 pub use frame::{Decoder, Frame, FrameError, Kind, PREFIX, encode};
 pub use message::{
-    Close, Collect, Encoding, Fault, Hello, JobLimits, JobRequest, Keep, More, Open, Opened, OutputHead,
-    OutputStream, PartsHead, ProgramKind, Text, ValueHead,
+    Close, Collect, Dependencies, Encoding, Fault, Hello, JobLimits, JobRequest, Keep, More, Open, Opened,
+    OutputHead, OutputStream, PartsHead, ProgramKind, Text, ValueHead,
 };
 pub use parts::{Parts, PartsError, cut, join};
 pub use policy::policy;

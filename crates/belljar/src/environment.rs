@@ -23,6 +23,7 @@ mod store;
 mod tree;
 mod uv;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use crate::python::Interpreter;
 use crate::requirement::{Allow, Requirements};
 use settings::IndexSettings;
 use store::{Opened, Store};
+use uv::Uv;
 
 /// Where a guest sees its environment: the same path for all of them, so that nothing in one tells where it is kept.
 pub const INSIDE: &str = "/env";
@@ -95,27 +97,36 @@ impl Environment {
 pub struct Environments {
     store: Store,
     binary: PathBuf,
+    variables: Variables,
 }
+
+/// Variables that say where environments are, where uv is and where packages come from: this process's own, or a client's.
+pub type Variables = BTreeMap<String, String>;
 
 impl Environments {
     /// Those in the cache folder: `BELLJAR_CACHE_DIR`, or `belljar` in the user's own. The binary becomes the warden of
     /// builds; without one it is looked for.
     pub fn of_this_user(binary: Option<&Path>) -> Result<Self, EnvironmentError> {
-        Self::in_folder(store::folder()?, binary)
+        let variables = std::env::vars_os();
+        let text =
+            variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self::of(text.collect(), binary)
     }
 
-    /// Those in this folder.
-    pub fn in_folder(folder: PathBuf, binary: Option<&Path>) -> Result<Self, EnvironmentError> {
+    /// As [`of_this_user`](Self::of_this_user), with all variables given.
+    pub fn of(mut variables: Variables, binary: Option<&Path>) -> Result<Self, EnvironmentError> {
+        variables.retain(|_, value| !value.is_empty());
         Ok(Self {
-            store: Store::open(folder)?,
+            store: Store::open(store::folder(&variables)?)?,
             binary: find_binary(binary)?,
+            variables,
         })
     }
 
     /// The environment for a wish: the one that is there, or a new one.
     pub fn get(&self, wish: &Wish, tell: &mut dyn FnMut(Progress)) -> Result<Environment, EnvironmentError> {
         wish.check()?;
-        let settings = IndexSettings::of_this_user()?;
+        let settings = IndexSettings::of(&self.variables)?;
         let request = digest::request(wish, &settings)?;
         if !wish.refresh
             && let Some(found) = self.look_up(&request)?
@@ -129,7 +140,13 @@ impl Environments {
         {
             return Ok(found);
         }
-        let builder = build::Builder::new(&self.store, &self.binary, wish, &settings)?;
+        let builder = build::Builder::new(
+            &self.store,
+            Uv::find(&self.variables, &self.binary)?,
+            &self.binary,
+            wish,
+            &settings,
+        )?;
         let lock = match self.store.remembered(&request) {
             Some(remembered) if !wish.refresh => remembered.lock,
             _ => builder.resolve(tell)?,
@@ -155,7 +172,7 @@ impl Environments {
     /// The environment for a wish, if it is there already; reads files and asks nobody.
     pub fn find(&self, wish: &Wish) -> Result<Option<Environment>, EnvironmentError> {
         wish.check()?;
-        self.look_up(&digest::request(wish, &IndexSettings::of_this_user()?)?)
+        self.look_up(&digest::request(wish, &IndexSettings::of(&self.variables)?)?)
     }
 
     fn look_up(&self, request: &str) -> Result<Option<Environment>, EnvironmentError> {

@@ -118,6 +118,11 @@ impl Sandbox {
         &self.inner.preload
     }
 
+    /// The environment that the guest sees.
+    pub fn environment(&self) -> Option<&Environment> {
+        self.inner.environment.as_ref()
+    }
+
     pub(crate) fn binary(&self) -> &Path {
         &self.inner.binary
     }

@@ -288,6 +288,7 @@ impl Agent {
                     let opened = Opened {
                         interpreter: sandbox.plan().interpreter().display().to_string(),
                         isolation: sandbox.plan().isolation().clone(),
+                        environment: sandbox.environment().map(|found| found.folder().to_path_buf()),
                     };
                     Letter::small(Kind::Opened, id, &opened)
                 }

@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use belljar::Sandbox;
-use belljar::agent::{Fault, Open};
+use belljar::agent::{Dependencies, Fault, Open};
+use belljar::environment::Wish;
+use belljar::requirement::{Allow, Requirements};
+use belljar::{Environment, Environments, Error, Policy, Sandbox};
 
 use super::answer::{fault, of_error};
 use crate::engine::own_binary;
@@ -48,8 +50,34 @@ impl Room {
 
 fn sandbox(open: &Open) -> Result<Sandbox, Fault> {
     let policy = belljar::agent::policy(open).map_err(|error| of_error(error.into()))?;
-    let builder = Sandbox::builder().policy(policy).binary(own_binary());
-    builder.preload(&open.preload).build().map_err(of_error)
+    let mut builder = Sandbox::builder().binary(own_binary());
+    if let Some(environment) = environment(&open.dependencies, &policy).map_err(of_error)? {
+        builder = builder.environment(environment);
+    }
+    if let Some(preload) = &open.preload {
+        builder = builder.preload(preload);
+    }
+    builder.policy(policy).build().map_err(of_error)
+}
+
+/// The environment with the dependencies, built where it is not there yet: jobs wait for it as for the sandbox.
+fn environment(needs: &Dependencies, policy: &Policy) -> Result<Option<Environment>, Error> {
+    let allow = Allow {
+        builds: needs.allow_builds,
+        urls: needs.allow_urls,
+    };
+    let requirements = Requirements::from_list(&needs.requirements, allow)?;
+    if requirements.is_empty() {
+        return Ok(None);
+    }
+    let wish = Wish {
+        requirements,
+        interpreter: belljar::python::find(policy.python.as_deref(), None)?,
+        allow,
+        refresh: needs.refresh,
+    };
+    let environments = Environments::of(needs.variables.clone(), Some(&own_binary()))?;
+    Ok(Some(environments.get(&wish, &mut |_| {})?))
 }
 
 /// All of them.

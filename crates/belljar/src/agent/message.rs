@@ -28,12 +28,30 @@ pub struct Open {
     pub policy: serde_json::Map<String, serde_json::Value>,
     /// A built-in profile below those keys.
     pub profile: Option<String>,
-    /// Modules that warm workers have imported already.
-    pub preload: Vec<String>,
+    /// Modules that warm workers have imported already; those of the dependencies where nothing is told.
+    pub preload: Option<Vec<String>>,
+    /// What the guest can import beyond the standard library.
+    pub dependencies: Dependencies,
     /// Packages and single files of the host that the guest can import.
     pub modules: Vec<PathBuf>,
     /// What is kept ready for it.
     pub pool: Keep,
+}
+
+/// What an environment shall hold, and how it may be built.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Dependencies {
+    /// Requirements, one each.
+    pub requirements: Vec<String>,
+    /// Whether packages without a wheel are built.
+    pub allow_builds: bool,
+    /// Whether requirements may name addresses.
+    pub allow_urls: bool,
+    /// Whether versions are chosen anew.
+    pub refresh: bool,
+    /// The client's variables that say where environments are and where packages come from.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// What is kept ready for one sandbox; what is not told is as the agent has it.
@@ -55,6 +73,9 @@ pub struct Opened {
     pub interpreter: String,
     /// What is enforced.
     pub isolation: crate::outcome::Isolation,
+    /// The folder of the host that has the dependencies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<PathBuf>,
 }
 
 /// Text that the system knows as bytes: a string, or a list of bytes where it is no UTF-8.

@@ -31,11 +31,11 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     pub(super) fn new(
         store: &'a Store,
+        uv: Uv,
         binary: &'a Path,
         wish: &'a Wish,
         settings: &'a IndexSettings,
     ) -> Result<Self, EnvironmentError> {
-        let uv = Uv::find(binary)?;
         store.sweep();
         // Code of packages that runs in a build could put into uv's cache what others would install.
         let private = wish.allow.builds;

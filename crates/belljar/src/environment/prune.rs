@@ -133,8 +133,8 @@ impl Environments {
 
     /// After a build: the least recently used go while everything together takes more than it may. Failing is no matter.
     pub(super) fn enforce_cap(&self, newest: &str) {
-        let named = std::env::var("BELLJAR_CACHE_SIZE").ok();
-        let most = named.and_then(|text| parse_size(&text)).unwrap_or(CAP);
+        let named = self.variables.get("BELLJAR_CACHE_SIZE");
+        let most = named.and_then(|text| parse_size(text)).unwrap_or(CAP);
         let mut others = self.list();
         others.retain(|entry| entry.about.key != newest);
         let mut pruned = Pruned::default();

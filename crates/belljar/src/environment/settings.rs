@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::EnvironmentError;
+use super::{EnvironmentError, Variables};
 
 /// What of a uv.toml says where packages come from and which are taken; the rest is none of a build's business.
 const KEPT: [&str; 13] = [
@@ -98,11 +98,8 @@ pub(super) struct Around {
 }
 
 impl Around {
-    fn of_this_process() -> Self {
-        let variables: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(_, value)| !value.is_empty())
-            .collect();
+    fn of(variables: &Variables) -> Self {
+        let variables = variables.clone();
         let folder = |name: &str| {
             variables
                 .get(name)
@@ -138,9 +135,9 @@ impl Around {
 }
 
 impl IndexSettings {
-    /// Those of the user who runs this process.
-    pub(super) fn of_this_user() -> Result<Self, EnvironmentError> {
-        Self::read(&Around::of_this_process())
+    /// Those that these variables, and the files that they lead to, hold.
+    pub(super) fn of(variables: &Variables) -> Result<Self, EnvironmentError> {
+        Self::read(&Around::of(variables))
     }
 
     pub(super) fn read(around: &Around) -> Result<Self, EnvironmentError> {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::{self, Turn};
 use super::manifest::{Manifest, Verdict};
-use super::{About, Environment, EnvironmentError, Progress, Ready, Wish, tree};
+use super::{About, Environment, EnvironmentError, Progress, Ready, Variables, Wish, tree};
 
 /// The cache folder, made where it is missing.
 #[derive(Debug, Clone)]
@@ -55,9 +55,9 @@ impl Opened {
 }
 
 /// The cache folder that the environment names, or `belljar` in the user's own.
-pub(super) fn folder() -> Result<PathBuf, EnvironmentError> {
+pub(super) fn folder(variables: &Variables) -> Result<PathBuf, EnvironmentError> {
     let named = |name: &str| {
-        let path = std::env::var_os(name).map(PathBuf::from);
+        let path = variables.get(name).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
     };
     named("BELLJAR_CACHE_DIR")

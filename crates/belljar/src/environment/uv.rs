@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::EnvironmentError;
+use super::{EnvironmentError, Variables};
 
 /// uv, and which.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub(super) struct Uv {
 
 impl Uv {
     /// The one that `BELLJAR_UV` names, beside belljar, on PATH, or where its installers put it.
-    pub(super) fn find(binary: &Path) -> Result<Self, EnvironmentError> {
-        if let Some(named) = std::env::var_os("BELLJAR_UV").filter(|named| !named.is_empty()) {
+    pub(super) fn find(variables: &Variables, binary: &Path) -> Result<Self, EnvironmentError> {
+        if let Some(named) = variables.get("BELLJAR_UV") {
             let path = PathBuf::from(named);
             return match program(&path) {
                 Some(real) => Self::ask(real),
@@ -29,7 +29,7 @@ impl Uv {
             };
         }
         let mut looked = Vec::new();
-        for folder in folders(binary) {
+        for folder in folders(variables, binary) {
             let path = folder.join("uv");
             if let Some(real) = program(&path) {
                 return Self::ask(real);
@@ -64,9 +64,9 @@ impl Uv {
     }
 }
 
-fn folders(binary: &Path) -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
+fn folders(variables: &Variables, binary: &Path) -> Vec<PathBuf> {
+    let home = variables.get("HOME").map(PathBuf::from);
+    let path = variables.get("PATH").cloned().unwrap_or_default();
     // The wheel of uv puts it where the wheel of belljar puts its own binary.
     let beside = binary.parent().map(Path::to_path_buf);
     let of_home = home

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use belljar::job::{InputFile, JobLimits, Program, Stdin};
 use belljar::outcome::{Limit, Status};
-use belljar::pool::Cancel;
+use belljar::pool::{Cancel, Keep};
 use belljar::{Error, Job, Pool, Sandbox};
 use belljar_linux::cgroup::Owner;
 
@@ -366,6 +366,16 @@ both! {
         until("the cabinet is given up", || { let stats = pool.stats(); (stats.cabinets, stats.ready, stats.making, stats.emptying, stats.retired) == (0, 0, 0, 0, 1) });
         until("its processes are gone", || crate::leaks::descendants().is_empty());
         assert_eq!(pool.call::<i64>(&jar, "lambda: 2", ()).expect("a value"), 2);
+    }
+
+    fn what_was_asked_for_a_sandbox_outlives_its_cabinets(_who) {
+        let (pool, jar) = (pool_with(|builder| builder), jar(|_| {}));
+        pool.keep(&jar, Keep { idle: Some(Duration::from_millis(300)), ..Keep::default() });
+        // The second cabinet is given up as the first was, and not after the pool's own five minutes.
+        for retired in 1..3 {
+            assert_eq!(pool.call::<i64>(&jar, "lambda: 1", ()).expect("a value"), 1);
+            until("the cabinet is given up", || { let stats = pool.stats(); (stats.cabinets, stats.retired) == (0, retired) });
+        }
     }
 
     fn least_recently_used_cabinets_make_room(_who) {

@@ -34,6 +34,8 @@ pub(super) struct Core {
 #[derive(Default)]
 pub(super) struct State {
     pub shelves: HashMap<Digest, Shelf>,
+    /// What was asked for sandboxes that are needed; a shelf may be given up and made again meanwhile.
+    kept: HashMap<Digest, Keep>,
     /// Jobs that run on workers.
     pub busy: usize,
     /// Jars that are being emptied.
@@ -105,11 +107,7 @@ impl Core {
         let waiter = {
             let mut state = lock(&self.state);
             let now = Instant::now();
-            let floor = self.settings.floor;
-            let shelf = state
-                .shelves
-                .entry(digest)
-                .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
+            let shelf = self.shelf(&mut state, sandbox);
             shelf.used = now;
             shelf.released = false;
             // Those who wait already come first.
@@ -184,29 +182,32 @@ impl Core {
     /// Sets what is kept for a sandbox.
     pub(super) fn keep(&self, sandbox: &Sandbox, keep: Keep) {
         let mut state = lock(&self.state);
-        let floor = self.settings.floor;
-        let shelf = state
-            .shelves
-            .entry(sandbox.digest())
-            .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
+        state.kept.insert(sandbox.digest(), keep);
+        let shelf = self.shelf(&mut state, sandbox);
         shelf.released = false;
         shelf.used = Instant::now();
-        let most = self.settings.max_workers;
-        let ceiling = keep.ceiling.map(|ceiling| ceiling.clamp(1, most));
-        shelf.ceiling = ceiling;
-        shelf.idle = keep.idle;
-        shelf.floor = keep
-            .floor
-            .unwrap_or(floor)
-            .min(ceiling.unwrap_or(self.settings.ceiling.max(1)));
-        shelf.target = shelf.target.max(shelf.floor).min(ceiling.unwrap_or(usize::MAX));
+        shelf.keep(keep, &self.settings);
         drop(state);
         self.wake.notify_one();
+    }
+
+    /// The shelf of a sandbox, with what was asked for it.
+    fn shelf<'a>(&self, state: &'a mut State, sandbox: &Sandbox) -> &'a mut Shelf {
+        let digest = sandbox.digest();
+        let State { shelves, kept, .. } = state;
+        shelves.entry(digest).or_insert_with(|| {
+            let mut shelf = Shelf::new(sandbox.clone(), self.settings.floor);
+            if let Some(keep) = kept.get(&digest) {
+                shelf.keep(*keep, &self.settings);
+            }
+            shelf
+        })
     }
 
     /// Nobody needs a sandbox any more.
     pub(super) fn release(&self, sandbox: &Sandbox) {
         let mut state = lock(&self.state);
+        state.kept.remove(&sandbox.digest());
         if let Some(shelf) = state.shelves.get_mut(&sandbox.digest()) {
             shelf.released = true;
         }
@@ -285,15 +286,10 @@ impl Core {
 
     /// Waits until so many workers are parked, or it is clear that they will not be.
     pub(super) fn warm(&self, sandbox: &Sandbox, workers: usize) -> Result<Warmed, Error> {
-        let digest = sandbox.digest();
         let until = Instant::now() + WARMING;
         let mut state = lock(&self.state);
         loop {
-            let floor = self.settings.floor;
-            let shelf = state
-                .shelves
-                .entry(digest)
-                .or_insert_with(|| Shelf::new(sandbox.clone(), floor));
+            let shelf = self.shelf(&mut state, sandbox);
             let now = Instant::now();
             let workers = workers.min(shelf.ceiling.unwrap_or(self.settings.ceiling));
             let warmed = Warmed {

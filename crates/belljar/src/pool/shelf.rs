@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::Group;
 
+use super::settings::{Keep, Settings};
 use super::stats::Module;
 use super::waiter::Waiter;
 use super::worker::Worker;
@@ -115,6 +116,18 @@ impl Shelf {
             cold: None,
             rest: REST,
         }
+    }
+
+    /// Sets what is kept for it.
+    pub(super) fn keep(&mut self, keep: Keep, settings: &Settings) {
+        self.ceiling = keep.ceiling.map(|ceiling| ceiling.clamp(1, settings.max_workers));
+        self.idle = keep.idle;
+        let most = self.ceiling.unwrap_or(settings.ceiling.max(1));
+        self.floor = keep.floor.unwrap_or(settings.floor).min(most);
+        self.target = self
+            .target
+            .max(self.floor)
+            .min(self.ceiling.unwrap_or(usize::MAX));
     }
 
     /// Whether this is its cabinet, and not an earlier one.

@@ -12,6 +12,7 @@ const LOCAL: Options = Options {
     tty: false,
     affinity: false,
     ipc: false,
+    disk: false,
 };
 /// The exit code of a child that could not put itself under the filter.
 const NOT_FILTERED: i32 = 99;
@@ -29,6 +30,7 @@ fn main() {
             tty: true,
             affinity: true,
             ipc: true,
+            disk: true,
         },
     ] {
         let started = std::time::Instant::now();

@@ -11,10 +11,11 @@ pub struct Row {
 pub const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
 /// What a case may depend on: `seccomp::Options`.
-pub const OPTIONS: [&str; 4] = ["internet", "tty", "affinity", "ipc"];
+pub const OPTIONS: [&str; 5] = ["internet", "tty", "affinity", "ipc", "disk"];
 
-/// The errnos that a list may name, with the numbers that x86_64 and aarch64 share.
-pub const ERRNOS: [(&str, u16); 8] = [
+/// The errnos that a list may name, with the numbers that x86_64 and aarch64 share. `done` is success that nothing was done for.
+pub const ERRNOS: [(&str, u16); 9] = [
+    ("done", 0),
     ("EPERM", 1),
     ("ENOMEM", 12),
     ("EINVAL", 22),

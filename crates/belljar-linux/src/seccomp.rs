@@ -82,6 +82,8 @@ pub struct Options {
     pub affinity: bool,
     /// System V and POSIX queues, semaphores and segments; only in an IPC namespace of the jar's own.
     pub ipc: bool,
+    /// A folder of the host can be written, so that flushing files means something.
+    pub disk: bool,
 }
 
 /// What a call gets.
@@ -89,7 +91,7 @@ pub struct Options {
 pub enum Action {
     /// It runs.
     Allow,
-    /// It returns this errno without running.
+    /// It returns this errno without running; 0 is success.
     Errno(u16),
     /// It ends the process with SIGSYS.
     KillProcess,
@@ -125,6 +127,7 @@ impl fmt::Display for Action {
             Action::Allow => out.write_str("allow"),
             Action::KillProcess => out.write_str("kill"),
             Action::Errno(errno) => match i32::from(errno) {
+                0 => out.write_str("done"),
                 libc::EPERM => out.write_str("EPERM"),
                 libc::ENOMEM => out.write_str("ENOMEM"),
                 libc::EINVAL => out.write_str("EINVAL"),
@@ -203,6 +206,7 @@ const fn template_options(families: Families) -> Options {
         tty: false,
         affinity: true,
         ipc: true,
+        disk: false,
     }
 }
 

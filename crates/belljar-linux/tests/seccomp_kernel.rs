@@ -15,6 +15,7 @@ const LOCAL: Options = Options {
     tty: false,
     affinity: false,
     ipc: false,
+    disk: false,
 };
 /// No such address: a call that gets through fails without doing anything.
 const WRONG: u64 = u64::MAX;

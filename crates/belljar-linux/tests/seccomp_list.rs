@@ -8,18 +8,21 @@ const ENOTTY: Action = Action::Errno(libc::ENOTTY as u16);
 const EINVAL: Action = Action::Errno(libc::EINVAL as u16);
 const NO_FAMILY: Action = Action::Errno(libc::EAFNOSUPPORT as u16);
 const ALLOW: Action = Action::Allow;
+const DONE: Action = Action::Errno(0);
 
 const TIGHT: Options = Options {
     families: Families::Local,
     tty: false,
     affinity: false,
     ipc: false,
+    disk: false,
 };
 const LOOSE: Options = Options {
     families: Families::Internet,
     tty: true,
     affinity: true,
     ipc: true,
+    disk: true,
 };
 /// Set in the upper half of a register, where the kernel does not look for an int.
 const HIGH: u64 = 0x123 << 32;
@@ -69,7 +72,7 @@ fn walls_of_the_jar_cannot_be_touched() {
 #[test]
 fn workloads_find_their_calls() {
     let used = "access alarm arch_prctl bind brk chmod close close_range connect dup2 epoll_create1 epoll_ctl epoll_wait execve \
-                exit exit_group fadvise64 fallocate fchown fdatasync flock fstat fstatfs fsync ftruncate futex getcwd \
+                exit exit_group fadvise64 fallocate fchown flock fstat fstatfs ftruncate futex getcwd \
                 getdents64 getegid geteuid getgid getpeername getpid getppid getrandom getrusage getsockname gettid getuid link \
                 listen lseek madvise mkdir mprotect munmap newfstatat openat pipe2 poll pread64 pselect6 pwrite64 read \
                 readlink recvfrom rename rmdir rseq rt_sigaction rt_sigprocmask rt_sigreturn sched_getaffinity sendfile sendto \
@@ -315,6 +318,29 @@ fn options_open_what_they_name_and_nothing_else() {
         says(&options, call, &[], ALLOW);
     }
     assert_eq!(Options::default(), TIGHT);
+}
+
+#[test]
+fn disks_are_flushed_where_they_can_be_written() {
+    let disk = Options { disk: true, ..TIGHT };
+    for call in ["fsync", "fdatasync"] {
+        says(&TIGHT, call, &[3], DONE);
+        says(&disk, call, &[3], ALLOW);
+    }
+    for flags in [libc::MS_SYNC, libc::MS_SYNC | libc::MS_INVALIDATE] {
+        says(&TIGHT, "msync", &[0, 4096, flags as u64], DONE);
+        says(&TIGHT, "msync", &[0, 4096, flags as u64 | HIGH], DONE);
+        says(&disk, "msync", &[0, 4096, flags as u64], ALLOW);
+    }
+    says(&TIGHT, "msync", &[0, 4096, libc::MS_ASYNC as u64], ALLOW);
+    for advice in 0..6 {
+        let wanted = if advice == libc::POSIX_FADV_DONTNEED {
+            DONE
+        } else {
+            ALLOW
+        };
+        says(&LOOSE, "fadvise64", &[3, 0, 0, advice as u64], wanted);
+    }
 }
 
 #[test]

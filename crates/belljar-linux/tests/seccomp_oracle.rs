@@ -22,6 +22,7 @@ fn applies(case: &Case, options: &Options) -> bool {
         Some("tty") => options.tty,
         Some("affinity") => options.affinity,
         Some("ipc") => options.ipc,
+        Some("disk") => options.disk,
         Some(other) => panic!("unknown option {other}"),
     }
 }

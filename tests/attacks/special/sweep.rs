@@ -27,6 +27,7 @@ fn sweep(stage: &Stage, who: Who, given: &[&str]) -> Result<Vec<String>, String>
         tty: false,
         affinity,
         ipc: true,
+        disk: false,
     };
     let mut wrong = Vec::new();
     let mut denied = 0;
@@ -47,6 +48,7 @@ fn sweep(stage: &Stage, who: Who, given: &[&str]) -> Result<Vec<String>, String>
                 .and_then(|calls| calls.get(number))
                 .map_or("nothing", String::as_str);
             match seccomp::decide(Arch::native(), &options, *number, [value; 6]) {
+                Action::Errno(0) if saw == "done" => {}
                 Action::Errno(errno) => {
                     denied += 1;
                     if *saw != format!("errno {errno}") {

@@ -60,6 +60,7 @@ pub(super) enum Switch {
     Tty,
     Affinity,
     Ipc,
+    Disk,
 }
 
 impl Switch {
@@ -69,6 +70,7 @@ impl Switch {
             Switch::Tty => options.tty,
             Switch::Affinity => options.affinity,
             Switch::Ipc => options.ipc,
+            Switch::Disk => options.disk,
         }
     }
 
@@ -78,6 +80,7 @@ impl Switch {
             Switch::Tty => "tty",
             Switch::Affinity => "affinity",
             Switch::Ipc => "ipc",
+            Switch::Disk => "disk",
         }
     }
 }

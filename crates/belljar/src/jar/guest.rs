@@ -17,6 +17,7 @@ use super::init::{Failure, enter, take_ids};
 use super::report::{Report, send};
 use crate::job::Program;
 use crate::plan::{Namespace, RUNTIME, Rlimit, SCRIPT, Step};
+use crate::policy::Access;
 
 /// A terminal of the jar's own.
 pub(super) struct Terminal {
@@ -288,6 +289,15 @@ fn filter_options(room: &Room<'_>) -> Option<seccomp::Options> {
                 tty: room.job.terminal.is_some(),
                 affinity: *affinity,
                 ipc: true,
+                disk: room.has(|step| {
+                    matches!(
+                        step,
+                        Step::Bind {
+                            access: Access::ReadWrite,
+                            ..
+                        }
+                    )
+                }),
             });
         }
     }

@@ -41,6 +41,12 @@ fn guest_of(warden: u32) -> Option<u32> {
     children_of(init_of(warden)?).first().copied()
 }
 
+/// Whether it has become the guest's program.
+fn is_python(pid: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.starts_with("python")
+}
+
 fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::KILL);
@@ -87,6 +93,21 @@ fn moments(count: u64) -> impl Iterator<Item = Duration> {
 }
 
 both! {
+    fn lost_init_is_told_by_its_name(_who) {
+        let running = jar(|_| {}).spawn_job(code("import time; time.sleep(60)")).expect("a job");
+        let since = Instant::now();
+        // There is a guest once the jar is built, so that nothing else can have failed.
+        while guest_of(running.warden_pid()).is_none_or(|guest| !is_python(guest)) {
+            assert!(since.elapsed() < Duration::from_secs(20), "no guest");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        kill(init_of(running.warden_pid()).expect("an init"));
+        match running.wait() {
+            Err(Error::Lost { process: "jar init", how }) => assert!(how.contains("0x9"), "{how}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn killed_warden_takes_everything_along(_who) {
         for after in moments(18) {
             match murder("warden", after) {
@@ -99,7 +120,7 @@ both! {
     fn killed_init_takes_the_guest_along(_who) {
         for after in moments(16) {
             match murder("init", after) {
-                Err(Error::Lost { .. } | Error::Setup { .. } | Error::Warden { .. }) => {}
+                Err(Error::Lost { process: "jar init", .. } | Error::Setup { .. }) => {}
                 Ok(outcome) if matches!(outcome.status, Status::Signalled | Status::Cancelled) => {}
                 other => panic!("after {after:?}: {other:?}"),
             }
@@ -113,7 +134,7 @@ both! {
                 Ok(outcome) if outcome.status == Status::Cancelled => {}
                 Ok(outcome) => panic!("after {after:?}: {}", told(&outcome)),
                 // Before it was the guest: the last step of building had not been done.
-                Err(Error::Setup { .. } | Error::Lost { .. } | Error::Warden { .. }) => {}
+                Err(Error::Setup { .. } | Error::Lost { .. }) => {}
                 Err(error) => panic!("after {after:?}: {error}"),
             }
         }

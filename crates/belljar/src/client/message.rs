@@ -288,9 +288,14 @@ pub(crate) enum Reply {
     },
     /// A program that cannot be run.
     Program { program: String, errno: i32 },
+    /// A process that ended before its work was done.
+    Lost { process: String, how: String },
     /// Any other failure, as the warden words it.
     Failed { text: String },
 }
+
+/// What a warden may lose: names that an error can have for ever, so none of them is taken from a message.
+const LOSABLE: [&str; 4] = ["jar init", "jar", "worker", "caller"];
 
 /// A parcel, but for what it holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -373,6 +378,13 @@ impl Reply {
                 },
                 Vec::new(),
             ),
+            Err(Error::Lost { process, how }) => (
+                Self::Lost {
+                    process: process.to_owned(),
+                    how,
+                },
+                Vec::new(),
+            ),
             Err(error) => (
                 Self::Failed {
                     text: error.to_string(),
@@ -412,6 +424,10 @@ impl Reply {
             Self::Program { program, errno } => Err(Error::Program {
                 program,
                 source: io::Error::from_raw_os_error(errno),
+            }),
+            Self::Lost { process, how } => Err(Error::Lost {
+                process: LOSABLE.iter().find(|name| **name == process).unwrap_or(&"warden"),
+                how,
             }),
             Self::Failed { text } => Err(Error::Warden { text }),
             // These come before the last word.

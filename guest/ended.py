@@ -12,6 +12,9 @@ def ended(error, job, display, send, part, ours):
         trace = trace.tb_next
     TRACE.__set__(error, trace)
     if issubclass(type(error), SystemExit):
+        absent = missing_module(error)
+        if absent is not None and part is not None:
+            return send(2, part("report", absent, None, job, display))
         return send(3, b'{"code": %d}' % exit_code(error))
     if "source" in job and trace is not None:
         job.setdefault("code", trace.tb_frame.f_code)
@@ -23,6 +26,19 @@ def ended(error, job, display, send, part, ours):
         send(2, part("report", error, trace, job, display))
     if missing:
         sys.stderr.write("sys.excepthook is missing\n")
+
+
+def missing_module(error):
+    """The module that -m did not find, as the exception that it is: the host knows how to get it. Python only exits."""
+    try:
+        program, _, name = error.code.rpartition(": No module named ")
+        name = name.strip("')")
+        if sys.argv[0] == "-m" and program.startswith(sys.executable) and name.replace(".", "").isidentifier():
+            return ModuleNotFoundError(f"No module named {name!r}", name=name)
+    except BaseException:
+        # Whatever the job has put there, it is no text of runpy's.
+        pass
+    return None
 
 
 def exit_code(error):

@@ -204,7 +204,7 @@ class EveryPython(unittest.TestCase):
             for python in pythons():
                 with self.subTest(python=python):
                     plain(python, "-c", "import pkg, pkg.other", cwd=folder)
-                    for args, kind in (("pkg",), "raised"), (("single", "x"), "raised"), (("missing",), "exited"):
+                    for args, kind in (("pkg",), "raised"), (("single", "x"), "raised"), (("missing",), "raised"):
                         got = boot(python, "module", *args, cwd=folder)
                         self.same(got, plain(python, "-m", *args, cwd=folder), kind)
                     for path in str(package), str(archive), f"{folder}/link.py":

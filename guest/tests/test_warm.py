@@ -57,7 +57,7 @@ class EveryPython(Warm):
                 with self.subTest(python=python), Template(python) as template:
                     got = template.code(MAIN, "a", origin="-")
                     self.same(got, plain(python, "-", "a", stdin=MAIN.encode()), "returned")
-                    for name, kind in ("single", "raised"), ("other", "returned"), ("missing", "exited"):
+                    for name, kind in ("single", "raised"), ("other", "returned"), ("missing", "raised"):
                         plain(python, "-m", name, cwd=folder)
                         got = template.run("module", origin=name, args=["x"], cwd=folder)
                         self.same(got, plain(python, "-m", name, "x", cwd=folder), kind)

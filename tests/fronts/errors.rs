@@ -1,6 +1,8 @@
 //! Mistakes: one line that says what, which thing, and the next step; always exit code 125.
 
-use crate::harness::{Place, Ran, everyone, finish};
+use std::process::Command;
+
+use crate::harness::{Place, Ran, binary, everyone, finish};
 
 /// What a mistake prints, for each user alike.
 fn mistake(prepare: impl Fn(&Place), args: &[&str]) -> String {
@@ -158,6 +160,32 @@ fn the_current_folder_is_gone() {
                 "{args:?} as {who:?}: {stderr}"
             );
         }
+    }
+}
+
+#[test]
+fn a_caller_s_own_limit_on_files_is_an_error() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        // In blocks of 1,024 bytes: too little for a root, for what the guest prints, and enough.
+        for (blocks, code, said) in [(0, 125, ""), (300, 125, "File too large"), (2000, 0, "")] {
+            let line = format!("ulimit -f {blocks}; exec \"$0\" run -c 'print(\"x\" * 1000000)' >out 2>err");
+            let mut command = Command::new("/bin/bash");
+            command
+                .args(["-c", &line])
+                .arg(binary())
+                .current_dir(place.path());
+            command.env("PATH", "/usr/bin:/bin").env("HOME", place.path());
+            place.become_user(&mut command);
+            let ran = finish(&mut command, "");
+            let told = place.read("err");
+            assert_eq!(ran.code, code, "{blocks} as {who:?}: {told}");
+            assert!(told.contains(said), "{blocks} as {who:?}: {told}");
+        }
+        // The guest has the signal's default action back.
+        let ignored = "while read -r name value; do [ \"$name\" = SigIgn: ] && echo \"$value\"; done </proc/self/status";
+        let ran = place.run(&["exec", "--", "sh", "-c", ignored]);
+        assert_eq!(ran.stdout, "0000000000000000\n", "{}", ran.stderr);
     }
 }
 

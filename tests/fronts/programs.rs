@@ -209,6 +209,39 @@ fn an_exception_is_printed_as_python_prints_it_with_a_hint_after_it() {
 }
 
 #[test]
+fn a_module_that_is_not_there_has_a_hint() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        for (name, wanted) in [
+            ("nosuchmod", "--venv DIR"),
+            ("cv2", "opencv"),
+            ("jsno", "the module json"),
+        ] {
+            let ran = place.run(&["run", "-m", name]);
+            let lines: Vec<&str> = ran.stderr.lines().collect();
+            // As Python says it, and then ours.
+            let said = format!(": No module named {name}");
+            assert!(ran.code == 1 && lines[0].ends_with(&said), "{}", ran.stderr);
+            assert!(
+                lines[1].starts_with("hint: ") && lines[1].contains(wanted),
+                "{}",
+                ran.stderr
+            );
+        }
+        // What a module of ours lacks is told from where it is missing, and one that is there runs.
+        place.write("own.py", "import nosuchmod\n");
+        let ran = place.run(&["run", "--workdir", ".", "-m", "own"]);
+        assert!(
+            ran.stderr.contains("File \"/jar/own.py\", line 1"),
+            "{}",
+            ran.stderr
+        );
+        let ran = place.run(&["run", "-m", "json.tool", "--help"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_interpreter_and_variables_by_name() {
     let version =
         "import sys, os; print(sys.version_info[0], os.environ.get('MINE'), os.environ.get('HOME'))";

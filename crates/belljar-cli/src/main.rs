@@ -28,6 +28,8 @@ use printer::Printer;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() {
+    // A caller's limit may be too small for what a jar is built of: that is an error to be told, not a death.
+    belljar_linux::signals::ignore_file_size();
     std::process::exit(match args::read() {
         Ok(typed) => dispatch(typed),
         Err(error) => misread(&error),

@@ -123,6 +123,12 @@ pub fn ignore_pipe() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
+/// Makes a write past the limit on file sizes an error, not the end of this process; [`reset`] takes it back for a guest.
+pub fn ignore_file_size() {
+    // SAFETY: SIG_IGN is always valid.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Lets the kernel reap children by itself: for a PID 1 that has only orphans, and asks nobody how they ended.
 pub fn auto_reap() {
     // SAFETY: SIG_IGN is always valid.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::attack::Attack;
+use crate::cases::Cases;
 use crate::skips::Skips;
 use crate::{runner, special};
 
@@ -16,7 +17,7 @@ listed in `tests/attacks/skips.toml`. `cargo test --test attacks` runs them all;
 A new attack is a new file. Comment lines at its top say `claim`, `case`, `class`, `given` (what both runs have), `observe` (what the
 host looks at once the guest has printed `{\"ready\": true}`), `control: without ...` and, for each probe, `expect: PROBE = SEALED ->
 CONTROL`; the code prints one line of JSON a probe. `!x` is anything but x; no arrow is the same in both runs. `expect warm` and
-`expect user` hold for such runs alone. With `given: preload` the file is a module that the template imports: it calls
+`expect user` hold for such runs alone. `tests/attacks/cases.toml` is the whole catalogue: what holds the cases that no attack names. With `given: preload` the file is a module that the template imports: it calls
 `tell(PROBE, SAW)`, its function `job` runs in the worker, and `cold` is what the reason says for which no worker is forked from it.
 
 Classes: Escape (runs or writes outside), HostLeak (reads what is the host's), Exfil (sends something out), Lateral (reaches
@@ -41,7 +42,7 @@ Known, and not counted as holes; SECURITY.md says the same.
 ";
 
 /// The page as it should be.
-fn page(attacks: &[Attack], skips: &Skips) -> String {
+fn page(attacks: &[Attack], skips: &Skips, cases: &Cases) -> String {
     let mut page = HEAD.to_owned();
     let mut group = "";
     for attack in attacks {
@@ -85,13 +86,21 @@ fn page(attacks: &[Attack], skips: &Skips) -> String {
     for entry in skips.cold_only() {
         let _ = writeln!(page, "| {} | {} |", entry.what, entry.reason);
     }
-    page + TAIL
+    page + &cases.page() + TAIL
 }
 
 /// Whether the page in the repository is that.
 pub fn check(attacks: &[Attack], skips: &Skips) -> Vec<String> {
     let path = runner::folder().join("../../docs/attacks.md");
-    let wanted = page(attacks, skips);
+    let cases = match Cases::load() {
+        Ok(cases) => cases,
+        Err(error) => return vec![error],
+    };
+    let wrong = cases.check(attacks);
+    if !wrong.is_empty() {
+        return wrong;
+    }
+    let wanted = page(attacks, skips, &cases);
     if std::env::var_os("BLESS").is_some() {
         return std::fs::write(&path, wanted)
             .err()

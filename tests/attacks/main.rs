@@ -5,6 +5,7 @@
 //! `cargo test --test attacks [NAME...]`; `BLESS=1` writes docs/attacks.md anew. Needs root for the whole of it.
 
 mod attack;
+mod cases;
 mod documents;
 mod judge;
 mod knobs;

@@ -1,6 +1,7 @@
 //! Attacks that need more than one guest, a host that is set up for them, or a judge that can count.
 
 mod callers;
+mod exhaust;
 mod families;
 mod neighbours;
 mod plants;
@@ -116,6 +117,24 @@ pub const ALL: &[Special] = &[
         claim: "The deadline holds against a crowd of busy processes, even where they could make init slow.",
         cases: "TO-03",
         play: storm::crowd,
+    },
+    Special {
+        name: "special/log",
+        claim: "However often a guest dies or is denied a call, the kernel's log stays short: denials are not written, deaths as rarely as anyone's.",
+        cases: "SC-12 RS-13",
+        play: exhaust::log,
+    },
+    Special {
+        name: "special/clock",
+        claim: "A host whose clock is set a day ahead and back ends a run neither early nor late.",
+        cases: "TO-04",
+        play: exhaust::clock,
+    },
+    Special {
+        name: "special/kernel_memory",
+        claim: "What the kernel keeps for a guest (semaphores, queues, what is in sockets, page tables) counts as its memory wherever a cgroup counts.",
+        cases: "RS-01 RS-15",
+        play: exhaust::kernel_memory,
     },
     Special {
         name: "special/terminal",

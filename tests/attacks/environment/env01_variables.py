@@ -1,5 +1,5 @@
 # claim: The guest's environment is the documented list and holds nothing of the caller's.
-# case: ENV-01
+# case: ENV-01, RS-04
 # class: HostLeak
 # control: without environment
 # expect: names beyond the list = [] -> ["API_KEY"*

@@ -1,5 +1,5 @@
 # claim: Without a network in the policy there is no internet socket to be had, and a unix socket reaches nobody outside.
-# case: NET-01, NET-02, NET-03, NET-04, NET-07
+# case: NET-01, NET-02, NET-03, NET-04, NET-07, NET-08
 # class: Exfil
 # control: without network namespace, socket filter, landlock
 # expect: tcp to a listener of the host = EAFNOSUPPORT -> ok

@@ -30,6 +30,7 @@ pub use set::Requirements;
 pub use specifier::PythonSpec;
 
 use marker::Marker;
+use parse::LONGEST;
 use specifier::{Operator, Specifier};
 
 /// What may be asked for beyond packages of the index as wheels.
@@ -56,7 +57,9 @@ pub struct Requirement {
 impl Requirement {
     /// Reads one requirement, such as `pandas[excel]>=2,<3; python_version >= "3.10"`, also with `--hash=sha256:…` after it.
     pub fn parse(text: &str, allow: Allow) -> Result<Self, RequirementError> {
-        parse::requirement(text, allow)
+        let requirement = parse::requirement(text, allow)?;
+        requirement.check_size()?;
+        Ok(requirement)
     }
 
     /// The package, normalised: `Foo.Bar_baz` is `foo-bar-baz`.
@@ -96,27 +99,66 @@ impl Requirement {
     }
 }
 
+impl Requirement {
+    /// Whether a lock's line is of the version or URL that this requirement pins.
+    fn is_locked_as(&self, locked: &Self) -> bool {
+        match (self.pinned(), locked.pinned()) {
+            // `==1.0` also takes 1.0+cpu.
+            (Some(own), Some(found)) if !own.contains('+') => found.split('+').next() == Some(own.as_str()),
+            (own, found) => own == found && self.url == locked.url,
+        }
+    }
+
+    /// Refuses what could not be read back: its one spelling may be longer than what was written, and markers are put
+    /// together where a project names itself.
+    fn check_size(&self) -> Result<(), RequirementError> {
+        let body = Body(self).to_string();
+        let deep = self
+            .marker
+            .as_ref()
+            .is_some_and(|marker| marker.depth() > marker::DEEPEST);
+        if body.len() > LONGEST || deep {
+            return Err(RequirementError::TooLong {
+                item: error::printable(&body),
+                limit: LONGEST,
+            });
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if !self.extras.is_empty() {
-            write!(f, "[{}]", self.extras().collect::<Vec<_>>().join(","))?;
-        }
-        f.write_str(&self.specifiers())?;
-        if let Some(url) = &self.url {
-            write!(f, " @ {url}")?;
-            // A URL has one file and so at most one hash.
-            for hash in &self.hashes {
-                write!(f, "#{}", hash.replacen(':', "=", 1))?;
-            }
-        }
-        if let Some(marker) = &self.marker {
-            write!(f, " ; {marker}")?;
-        }
+        Body(self).fmt(f)?;
         if self.url.is_none() {
             for hash in &self.hashes {
                 write!(f, " --hash={hash}")?;
             }
+        }
+        Ok(())
+    }
+}
+
+/// A requirement without the hashes that follow it.
+struct Body<'a>(&'a Requirement);
+
+impl fmt::Display for Body<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(this) = self;
+        f.write_str(&this.name)?;
+        if !this.extras.is_empty() {
+            write!(f, "[{}]", this.extras().collect::<Vec<_>>().join(","))?;
+        }
+        f.write_str(&this.specifiers())?;
+        if let Some(url) = &this.url {
+            write!(f, " @ {url}")?;
+            // A URL has one file and so at most one hash.
+            for hash in &this.hashes {
+                write!(f, "#{}", hash.replacen(':', "=", 1))?;
+            }
+        }
+        if let Some(marker) = &this.marker {
+            write!(f, " ; {marker}")?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::{Allow, PythonSpec, Requirement, RequirementError, Requirements, name
 pub(super) fn parse(text: &str) -> Result<Table, RequirementError> {
     text.parse().map_err(|error: toml::de::Error| {
         let problem = RequirementError::Toml {
-            message: error.message().to_owned(),
+            message: printable(error.message()),
         };
         match error.span().and_then(|span| text.get(..span.start)) {
             Some(before) => problem.at(format!("line {}", before.matches('\n').count() + 1)),

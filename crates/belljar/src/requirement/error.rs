@@ -85,6 +85,14 @@ pub enum RequirementError {
         /// The hash.
         hash: String,
     },
+    /// The index has other files than those that were asked for.
+    #[error(
+        "no file of `{item}` has a hash that was asked for: the index has other files now; check where they come from, and write the hashes again"
+    )]
+    OtherFiles {
+        /// The locked requirement.
+        item: String,
+    },
     /// Longer than any requirement.
     #[error("`{item}` is longer than {limit} characters; it is no requirement")]
     TooLong {

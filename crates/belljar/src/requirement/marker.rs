@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 pub(super) use comparison::Comparison;
-pub(super) use parse::{read, whole};
+pub(super) use parse::{DEEPEST, read, whole};
 
 use comparison::{Relation, Variable};
 
@@ -56,6 +56,19 @@ impl Marker {
             flat.pop_first()
         } else {
             Some(kind(flat))
+        }
+    }
+
+    /// How deep the parentheses are that it is written with.
+    pub fn depth(&self) -> usize {
+        let deepest = |parts: &BTreeSet<Self>| parts.iter().map(Self::depth).max().unwrap_or(0);
+        match self {
+            Self::Compare(_) => 0,
+            Self::Or(parts) => deepest(parts),
+            Self::And(parts) => {
+                let open = parts.iter().any(|part| matches!(part, Self::Or(_)));
+                deepest(parts) + usize::from(open)
+            }
         }
     }
 

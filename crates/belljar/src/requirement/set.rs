@@ -90,7 +90,37 @@ impl Requirements {
         self.requirements.iter().map(Requirement::to_string)
     }
 
+    /// A lock of these requirements with only those files in it that hashes here name. The resolver writes the hashes of
+    /// whatever the index has now, in place of those that were asked for.
+    pub fn narrow(&self, lock: Self) -> Result<Self, RequirementError> {
+        let narrow = |mut locked: Requirement| {
+            let own = self.iter().filter(|own| own.name == locked.name);
+            let (held, open): (Vec<_>, Vec<_>) = own.partition(|own| !own.hashes.is_empty());
+            let mut same = held.iter().filter(|own| own.is_locked_as(&locked)).peekable();
+            if held.is_empty() || same.peek().is_none() && !open.is_empty() {
+                return Ok(locked);
+            }
+            let asked: BTreeSet<&String> = same.flat_map(|own| &own.hashes).collect();
+            locked.hashes.retain(|hash| asked.contains(hash));
+            if locked.hashes.is_empty() {
+                return Err(RequirementError::OtherFiles {
+                    item: locked.to_string(),
+                });
+            }
+            Ok(locked)
+        };
+        Ok(Self {
+            requirements: lock
+                .requirements
+                .into_iter()
+                .map(narrow)
+                .collect::<Result<_, _>>()?,
+            requires_python: lock.requires_python,
+        })
+    }
+
     pub(super) fn add(&mut self, requirement: Requirement) -> Result<(), RequirementError> {
+        requirement.check_size()?;
         self.requirements.insert(requirement);
         if self.requirements.len() > MOST {
             return Err(RequirementError::TooMany {

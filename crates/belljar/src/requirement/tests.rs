@@ -1,6 +1,9 @@
 //! What is taken, how it is spelled, and what is refused.
 
+mod any;
+mod documents;
 mod links;
+mod locks;
 mod markers;
 mod refused;
 mod specifiers;

@@ -7,7 +7,7 @@ use crate::requirement::cursor::Cursor;
 use crate::requirement::specifier::Operator;
 
 /// Parentheses within each other; nobody writes more, and each costs stack.
-const DEEPEST: usize = 32;
+pub(in crate::requirement) const DEEPEST: usize = 32;
 
 /// Characters of a string besides letters and digits. PEP 508 has more, but a `#` would begin a comment where requirements
 /// are lines of a file, and `$` a variable.

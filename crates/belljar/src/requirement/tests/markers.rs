@@ -112,3 +112,45 @@ fn what_is_no_marker_is_refused() {
     assert!(refusal(&nested(33), Allow::default()).contains("fewer parentheses"));
     refusal(&nested(2000), Allow::default());
 }
+
+/// A spelling that is longer than what was written must not be one that is refused when it is read back.
+#[test]
+fn a_spelling_is_as_long_as_what_may_be_read() {
+    let many = |count: usize| {
+        format!(
+            "a;{}",
+            (0..count)
+                .map(|number| format!("os_name>'{number}'"))
+                .collect::<Vec<_>>()
+                .join("or ")
+        )
+    };
+    let kept = canonical(&many(200), Allow::default());
+    assert_eq!(canonical(&kept, Allow::default()), kept);
+    let written = many(225);
+    assert!(written.len() < 4096);
+    assert!(refusal(&written, Allow::default()).contains("is longer than 4096 characters"));
+}
+
+/// The marker of a project that names itself goes around those of its extra.
+#[test]
+fn markers_are_put_together_only_so_deep() {
+    let nested = |depth: usize| {
+        (0..depth).fold("os_name == 'a'".to_owned(), |inner, number| {
+            format!("os_name == '{number}' and (sys_platform == '{number}' or {inner})")
+        })
+    };
+    let project = |depth: usize| {
+        format!(
+            "[project]\nname='me'\n[project.optional-dependencies]\na=[\"me[b]; os_name == 'x'\"]\nb=[\"c; os_name == 'y' or {}\"]",
+            nested(depth)
+        )
+    };
+    let read = |depth| Requirements::pyproject(&project(depth), Some("a"), Allow::default());
+    let all = read(31).unwrap();
+    assert_eq!(
+        Requirements::from_list(all.lines(), Allow::default()).unwrap(),
+        all
+    );
+    assert!(read(32).is_err());
+}

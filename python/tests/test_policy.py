@@ -97,7 +97,7 @@ def test_what_needs_the_host_is_told_at_the_first_call() -> None:
 
 def test_dependencies_are_a_list_and_exclude_a_virtualenv() -> None:
     with pytest.raises(TypeError, match=r"dependencies=\['pandas'\]"):
-        belljar.sandbox(dependencies="pandas")(len)  # type: ignore[call-overload]
+        belljar.sandbox(dependencies="pandas")(len)
     with pytest.raises(ValueError, match="leave one of the two out"):
         belljar.sandbox(dependencies=["pandas"], venv="/nowhere")(len)
     with pytest.raises(belljar.DependencyError, match="is an option"):

@@ -60,7 +60,7 @@ fn nothing_to_run() {
     told.push_str(&mistake(nothing, &["exec", "nope"]));
     told.push_str(&mistake(nothing, &["run", ""]));
     told.push_str(&mistake(nothing, &["run", "nope.py"]));
-    told.push_str(&mistake(nothing, &["run", "--with", "numpy", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--with", "-e .", "-c", "1"]));
     insta::assert_snapshot!("mistake_nothing_to_run", told);
 }
 

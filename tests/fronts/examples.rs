@@ -60,9 +60,12 @@ fn prepare(place: &Place) {
     std::os::unix::fs::symlink(binary(), place.path().join("belljar")).expect("a name on PATH");
 }
 
-/// Whether a line can be tried without a person: a shell wants a terminal, and a reader of man pages is not everywhere.
+/// Whether a line can be tried without a person: a shell wants a terminal, and a reader of man pages is not everywhere. Packages
+/// need uv and an index; python/tests/environments has both.
 fn can_be_tried(line: &str) -> bool {
     !line.starts_with("belljar shell")
+        && !line.contains(" --with ")
+        && !line.starts_with("belljar env build")
         && (!line.contains("| man -l") || std::path::Path::new("/usr/bin/man").exists())
 }
 
@@ -76,6 +79,7 @@ fn try_all(who: Who) {
         &["exec"],
         &["shell"],
         &["plan"],
+        &["env"],
         &["doctor"],
         &["completions"],
         &["man"],

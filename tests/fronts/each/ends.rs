@@ -104,7 +104,7 @@ fn an_interrupt_ends_all_and_still_tells_how() {
             let (since, engine) = (Instant::now(), child.id());
             kill_process(Pid::from_child(&child), signal).expect("a signal");
             let output = child.wait_with_output().expect("belljar ends");
-            assert!(since.elapsed() < Duration::from_secs(5), "as {who:?}");
+            assert!(since.elapsed() < Duration::from_secs(60), "as {who:?}");
             let ran = Ran {
                 code: output.status.code().unwrap_or(-1),
                 stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -9,7 +9,7 @@ from typing import overload
 from ._callee import Callee
 from ._guest import PLAIN
 from ._map import acalls, ahead_of, calls
-from ._place import PolicyPlace
+from ._place import PolicyPlace, ready
 from ._policy import Policy
 from ._stream import aitems, items
 
@@ -100,6 +100,7 @@ def wrap(callee: FunctionCallee, flags: int) -> Any:
     elif flags & COROUTINE:
 
         async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            await ready(callee.room)
             request = callee.request(args, kwargs, early=True)
             return callee.result(await request.await_(callee.teller()))
 
@@ -137,6 +138,7 @@ class FunctionCallee(Callee):
 
     async def aoutcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
         """Calls, and gives all that is known of it; raises nothing for what the guest does."""
+        await ready(self.room)
         return self.outcome(await self.request(args, kwargs).await_(self.teller()))
 
     def map(self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False) -> Iterator[Any]:

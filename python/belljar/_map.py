@@ -7,6 +7,7 @@ from collections import deque
 from queue import SimpleQueue
 
 from . import _frames as frames
+from ._place import ready
 from ._wait import channel
 
 TYPE_CHECKING = False
@@ -65,6 +66,7 @@ def calls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: b
 
 async def acalls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool) -> AsyncIterator[Any]:
     """The same for a task."""
+    await ready(callee.room)
     window: deque[tuple[Request, Channel]] = deque()
     source = iter(rows)
     finish = callee.outcome if outcomes else callee.result

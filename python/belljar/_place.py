@@ -11,12 +11,14 @@ from . import _agent
 from . import _frames as frames
 from ._errors import SetupError
 from ._guest import Guest, guest
+from ._wait import channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from ._job import Place
     from ._policy import Policy
     from ._rooms import Room
 
@@ -51,6 +53,16 @@ def guest_of(kept: PolicyPlace, place: Callable[[], tuple[_agent.Agent, Room]]) 
             head = opened(*place(), values.get("dependencies") or ())
         kept._guest = guest(kept.policy, head.get("interpreter"), head.get("environment"))
     return kept._guest
+
+
+async def ready(place: Place) -> None:
+    """For a task: afterwards `guest` need not wait. An environment may take minutes to build."""
+    if place.policy.values.get("dependencies"):
+        _, room = place.place()
+        if room.answer is None:
+            answers = channel()
+            room.then(answers.put)
+            await answers.get()
 
 
 def opened(agent: _agent.Agent, room: Room, dependencies: Sequence[str] = ()) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ._apply import Draft
 from ._errors import SetupError, ValueRefused
 from ._job import COLLECT, Teller, job
 from ._outcome import read
-from ._place import PolicyPlace
+from ._place import PolicyPlace, ready
 from ._policy import Policy
 
 TYPE_CHECKING = False
@@ -99,8 +99,8 @@ def decoded(frame: frames.Frame, annotation: Any = None) -> Any:
     return decode(head, buffers, annotation)
 
 
-def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
-    """The request for a single run with these keywords, and who is told of its output."""
+def prepared(options: dict[str, Any]) -> tuple[Place, dict[str, Any], Teller | None]:
+    """Where a single run with these keywords goes, what the job itself takes, and who is told of its output."""
     tell = options.pop("on_output", None)
     more = {key: options.pop(key) for key in OPTIONS if key in options}
     place, env = place_for(options)
@@ -108,8 +108,20 @@ def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Tel
         more["env"] = env
     if tell is not None:
         more["stream"] = True
-    request: Request = getattr(Runner(place), kind)(what, more)
-    return request, Teller(tell) if tell is not None else None
+    return place, more, Teller(tell) if tell is not None else None
+
+
+def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
+    """The request for a single run with these keywords, and who is told of its output."""
+    place, more, tell = prepared(options)
+    return getattr(Runner(place), kind)(what, more), tell
+
+
+async def astarted(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
+    """The same for a task."""
+    place, more, tell = prepared(options)
+    await ready(place)
+    return getattr(Runner(place), kind)(what, more), tell
 
 
 def completed(request: Request, tell: Teller | None) -> Outcome:
@@ -146,17 +158,17 @@ def run_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[Run
 
 async def arun(code: str, **options: Unpack[RunKeywords]) -> Outcome:
     """`run` for a task: nothing blocks the loop, and cancelling the task ends the job."""
-    request, tell = started("code", code, dict(options))
+    request, tell = await astarted("code", code, dict(options))
     return await acompleted(request, tell)
 
 
 async def arun_file(path: str | os.PathLike[str], **options: Unpack[RunKeywords]) -> Outcome:
     """`run_file` for a task."""
-    request, tell = started("file", path, dict(options))
+    request, tell = await astarted("file", path, dict(options))
     return await acompleted(request, tell)
 
 
 async def arun_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[RunKeywords]) -> Outcome:
     """`run_command` for a task."""
-    request, tell = started("command", command, dict(options))
+    request, tell = await astarted("command", command, dict(options))
     return await acompleted(request, tell)

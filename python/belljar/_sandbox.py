@@ -10,7 +10,7 @@ from . import _frames as frames
 from ._callee import Callee
 from ._errors import BelljarError
 from ._job import Teller
-from ._place import PolicyPlace, guest_of
+from ._place import PolicyPlace, guest_of, ready
 from ._policy import Policy
 from ._run import Runner, acompleted, completed
 from ._wait import channel
@@ -114,6 +114,7 @@ class Sandbox:
     async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """The same for a task; the function may be async or not."""
         callee = self._callee(function)
+        await ready(self)
         return callee.result(await callee.request(args, kwargs, early=True).await_(callee.teller()))
 
     def outcome(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Outcome:

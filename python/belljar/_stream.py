@@ -5,6 +5,7 @@ from __future__ import annotations
 from queue import SimpleQueue
 
 from . import _frames as frames
+from ._place import ready
 from ._run import decoded
 from ._wait import channel
 
@@ -57,6 +58,7 @@ def items(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> G
 
 async def aitems(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
     """The same for a task."""
+    await ready(callee.room)
     request = callee.request(args, kwargs, early=True, items=CREDIT)
     inbox = channel()
     teller, credit = callee.teller(), Credit()

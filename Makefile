@@ -137,6 +137,8 @@ bench: build $(BENCH_VENV)/complete  ## Measure beside the bare interpreter, oth
 	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --venv $(abspath $(BENCH_VENV)) --write docs
 	PYTHONPATH=python BELLJAR_BIN=$(abspath $(BELLJAR)) $(BENCH_VENV)/bin/python benches/package.py --belljar $(abspath $(BELLJAR)) \
 		--dev $(TARGET)/release/belljar-dev --venv $(abspath $(BENCH_VENV)) --write docs
+	PYTHONPATH=python $(BENCH_VENV)/bin/python benches/environments.py --belljar $(abspath $(BELLJAR)) \
+		--uv $(abspath $(BENCH_VENV))/bin/uv --write docs
 
 # The packages that a pool is measured with.
 $(BENCH_VENV)/complete: benches/packages.txt

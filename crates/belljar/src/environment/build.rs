@@ -13,6 +13,7 @@ use super::settings::IndexSettings;
 use super::store::{self, Store};
 use super::uv::Uv;
 use super::{About, EnvironmentError, INSIDE, Wish, bytecode, digest, metadata, reason, tree};
+use crate::requirement::Requirements;
 
 /// Builds environments for one wish.
 pub(super) struct Builder<'a> {
@@ -90,7 +91,9 @@ impl<'a> Builder<'a> {
             ("requirements.in", &self.wish.requirements.to_string()),
             tell,
         )?;
-        Ok(ran.stdout)
+        // uv writes down the hashes that the index gives now; where some were asked for, only those count.
+        let lock = Requirements::requirements_txt(&ran.stdout, self.wish.allow)?;
+        Ok(self.wish.requirements.narrow(lock)?.to_string())
     }
 
     /// Builds what a lock says, and puts it into its place.

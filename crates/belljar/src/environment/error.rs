@@ -57,6 +57,9 @@ pub enum EnvironmentError {
         /// What there is.
         has: Version,
     },
+    /// What was resolved is not what was asked for: other hashes, or nothing that can be read.
+    #[error(transparent)]
+    Lock(#[from] crate::requirement::RequirementError),
     /// uv could not do it; its reason, shortened.
     #[error("{what}; {next}")]
     Refused {

@@ -134,7 +134,7 @@ impl Environments {
             return Ok(found);
         }
         // One builds, the others wait for it and find what it built.
-        let _turn = self.store.turn(&request, tell)?;
+        let turn = self.store.turn(&request, tell)?;
         if !wish.refresh
             && let Some(found) = self.look_up(&request)?
         {
@@ -152,7 +152,7 @@ impl Environments {
             _ => builder.resolve(tell)?,
         };
         let key = digest::environment(wish, &lock, builder.tool())?;
-        let _turn = self.store.turn(&key, tell)?;
+        let turns = (turn, self.store.turn(&key, tell)?);
         let ready = match self.store.open_environment(&key)? {
             Opened::Ready(ready) => ready,
             found => {
@@ -165,6 +165,8 @@ impl Environments {
             }
         };
         self.store.remember(&request, &key, &lock, wish)?;
+        // What nobody has a link to is dropped only while nobody builds.
+        drop((builder, turns));
         self.enforce_cap(&key);
         Ok(ready)
     }

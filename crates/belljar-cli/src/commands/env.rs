@@ -77,9 +77,19 @@ fn build(args: &Build, printer: Printer) -> Result<i32, Failure> {
             refresh: args.building.refresh,
         });
     }
-    let mut built = Vec::with_capacity(wishes.len());
+    let (mut built, mut failed) = (Vec::with_capacity(wishes.len()), Vec::new());
     for wish in &wishes {
-        built.push(dependencies::build(wish, printer)?.about().clone());
+        // One that cannot be built is no reason not to have the others.
+        match dependencies::build(wish, printer) {
+            Ok(environment) => built.push(environment.about().clone()),
+            Err(failure) => failed.push(failure),
+        }
+    }
+    if let Some(last) = failed.pop() {
+        failed
+            .iter()
+            .for_each(|failure| printer.say(Weight::Error, &failure.to_string()));
+        return Err(last);
     }
     match printer.is_json() {
         true => printer.json(&Built { environments: built }),

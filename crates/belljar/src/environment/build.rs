@@ -91,9 +91,12 @@ impl<'a> Builder<'a> {
             ("requirements.in", &self.wish.requirements.to_string()),
             tell,
         )?;
-        // uv writes down the hashes that the index gives now; where some were asked for, only those count.
+        let asked = &self.wish.requirements;
+        if asked.iter().all(|one| one.hashes().is_empty()) {
+            return Ok(ran.stdout);
+        }
         let lock = Requirements::requirements_txt(&ran.stdout, self.wish.allow)?;
-        Ok(self.wish.requirements.narrow(lock)?.to_string())
+        Ok(asked.narrow(lock)?.to_string())
     }
 
     /// Builds what a lock says, and puts it into its place.
@@ -129,9 +132,15 @@ impl<'a> Builder<'a> {
         // From here on no jar can reach it: it is moved to where none has been, and looked at there.
         let environment = new.join("env");
         fs::rename(staging.join("env"), &environment).map_err(EnvironmentError::io("move", staging))?;
-        let real = fs::symlink_metadata(&environment).is_ok_and(|metadata| metadata.is_dir());
-        if !real {
-            return Err(EnvironmentError::Vanished { key: key.to_owned() });
+        // A build may have put links in the place of these folders, and what we do in them we do as the user.
+        let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+        let folders = self
+            .site()
+            .ancestors()
+            .map(|path| environment.join(path))
+            .collect::<Vec<_>>();
+        if let Some(path) = folders.into_iter().rev().find(|path| !real(path)) {
+            return Err(EnvironmentError::Meddled { path });
         }
         let io = |step| EnvironmentError::io(step, &environment);
         bytecode::add(

@@ -57,9 +57,6 @@ pub enum EnvironmentError {
         /// What there is.
         has: Version,
     },
-    /// What was resolved is not what was asked for: other hashes, or nothing that can be read.
-    #[error(transparent)]
-    Lock(#[from] crate::requirement::RequirementError),
     /// uv could not do it; its reason, shortened.
     #[error("{what}; {next}")]
     Refused {
@@ -76,12 +73,21 @@ pub enum EnvironmentError {
         /// What to do about it.
         next: &'static str,
     },
+    /// A build put something else in the place of a folder of the environment.
+    #[error("a build changed the environment that it was part of: {} is no folder any more; do not allow builds of these packages", path.display())]
+    Meddled {
+        /// The folder.
+        path: PathBuf,
+    },
     /// It was built and is gone: somebody removes things from the cache folder.
     #[error("environment {key} was built and is not there; does something else clean the cache folder?")]
     Vanished {
         /// Its key.
         key: String,
     },
+    /// The lock has none of the files that were asked for by their hashes.
+    #[error(transparent)]
+    Requirement(#[from] crate::requirement::RequirementError),
     /// The jar for a build could not be had.
     #[error(transparent)]
     Jar(Box<crate::Error>),

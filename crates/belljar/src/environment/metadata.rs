@@ -1,7 +1,7 @@
 //! What is installed, from the metadata that packages bring. Strangers wrote it: sizes are capped, names are checked.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -26,6 +26,8 @@ pub(super) fn packages(site: &Path, asked: &BTreeSet<String>) -> Vec<Package> {
 }
 
 fn package(folder: &Path, asked: &BTreeSet<String>) -> Option<Package> {
+    // A link would lead to whatever the host has there.
+    fs::symlink_metadata(folder).ok().filter(fs::Metadata::is_dir)?;
     let metadata = read(&folder.join("METADATA"))?;
     // Headers end with the first empty line; the description may say anything.
     let headers = metadata.lines().take_while(|line| !line.is_empty());

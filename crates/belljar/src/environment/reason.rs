@@ -1,169 +1,305 @@
 //! Why uv could not do it, in a line and a next step. uv writes for people too, but at length, and of flags that nobody
 //! gave here.
 
+mod said;
+#[cfg(test)]
+mod tests;
+
 use super::room::Ran;
 use super::settings::without_secrets;
 use super::{EnvironmentError, Wish};
 use crate::outcome::{Limit, Status};
+use said::Said;
 
-/// Longest reason.
+/// Longest reason, in bytes.
 const LONGEST: usize = 400;
 
-/// What its end means.
-pub(super) fn of(ran: &Ran, wish: &Wish) -> EnvironmentError {
-    if ran.full {
-        return ended(
-            "it nearly filled the disk",
-            "free some space with `belljar env prune`, or set BELLJAR_CACHE_DIR",
-        );
-    }
-    let next = "ask for fewer or smaller packages";
-    match (ran.outcome.status, ran.outcome.limit) {
-        (Status::TimedOut, _) => {
-            return ended(
-                "it took longer than half an hour",
-                "try again, or name versions to make it easier",
-            );
-        }
-        (Status::OutOfMemory, _) | (_, Some(Limit::Memory)) => {
-            return ended("it needed more than 2 GiB of memory", next);
-        }
-        (Status::Signalled, _) if ran.outcome.exit_code == Some(128 + 25) => {
-            return ended("a file of a package is larger than 4 GiB", next);
-        }
-        (Status::Cancelled, _) => return ended("it was cancelled", "try again"),
-        _ => {}
-    }
-    let said = said(&ran.stderr);
-    let (what, next) = KNOWN
-        .iter()
-        .find_map(|known| known.explain(&said, wish))
-        .unwrap_or_else(|| {
-            (
-                format!("uv could not build the environment: {}", shorten(&said)),
-                "the reason is uv's own; change the requirements, or the index settings".to_owned(),
-            )
-        });
-    EnvironmentError::Refused { what, next }
-}
+const SPACE: &str = "free some space with `belljar env prune`, or set BELLJAR_CACHE_DIR";
+const SMALLER: &str = "ask for fewer or smaller packages";
+const DECEIT: &str = "ask for another version, and tell whoever runs the index";
+const SETTINGS: &str =
+    "check the network and the index settings (UV_DEFAULT_INDEX, pip.conf), then try again";
 
-fn ended(what: &str, next: &'static str) -> EnvironmentError {
-    EnvironmentError::Ended {
+/// What its end means.
+pub(super) fn of(ran: &Ran, _wish: &Wish) -> EnvironmentError {
+    let ended = |what: &str, next: &'static str| EnvironmentError::Ended {
         what: what.to_owned(),
         next,
+    };
+    if ran.full {
+        return ended("it nearly filled the disk", SPACE);
     }
-}
-
-/// A reason of uv's that we know.
-struct Known {
-    /// All of these are in it.
-    signs: &'static [&'static str],
-    next: &'static str,
-}
-
-const fn known(signs: &'static [&'static str], next: &'static str) -> Known {
-    Known { signs, next }
-}
-
-const KNOWN: [Known; 13] = [
-    known(
-        &["marked as `--no-build`"],
-        "it has no wheel for this Python; allow it to be built, in the jar, with --allow-builds",
-    ),
-    known(
-        &["no usable wheels"],
-        "it has no wheel for this Python; allow it to be built, in the jar, with --allow-builds",
-    ),
-    known(
-        &["no wheels with a matching"],
-        "another Python may have wheels: name one with --python",
-    ),
-    known(
-        &["was not found in the package registry"],
-        "check the spelling, or the index settings",
-    ),
-    known(
-        &["was not found in the provided package locations"],
-        "check the spelling, or the folders of find-links",
-    ),
-    known(&["yanked"], "ask for another version"),
-    known(
-        &["Hash mismatch"],
-        "the index gave another file than the lock names; try --refresh, and do not trust that index if it happens again",
-    ),
-    known(
-        &["Failed to fetch"],
-        "check the network and the index settings (UV_DEFAULT_INDEX, pip.conf), then try again",
-    ),
-    known(&["dns error"], "check the network, then try again"),
-    known(
-        &["No space left"],
-        "free some space with `belljar env prune`, or set BELLJAR_CACHE_DIR",
-    ),
-    known(
-        &["requirements are unsatisfiable", "Python"],
-        "loosen the requirements, or name another interpreter with --python",
-    ),
-    known(&["requirements are unsatisfiable"], "loosen the requirements"),
-    known(&["No solution found"], "loosen the requirements"),
-];
-
-impl Known {
-    fn explain(&self, said: &str, _wish: &Wish) -> Option<(String, String)> {
-        let all = self.signs.iter().all(|sign| said.contains(sign));
-        all.then(|| (shorten(said), self.next.to_owned()))
-    }
-}
-
-/// uv's words in one line, without its drawing, its hints on flags, and passwords.
-fn said(stderr: &str) -> String {
-    let lines = stderr.lines().map(|line| {
-        line.trim_matches([
-            ' ', '\u{d7}', '\u{2502}', '\u{251c}', '\u{2570}', '\u{2500}', '\u{25b6}', '\u{2514}',
-            '\u{256d}', '\u{2560}',
-        ])
-    });
-    let mut text = String::new();
-    for line in lines.filter(|line| !line.is_empty()) {
-        let noise = [
-            "Using Python",
-            "Resolved ",
-            "Prepared ",
-            "Downloading ",
-            "Downloaded ",
-            "Building ",
-            "Built ",
-            "warning:",
-        ];
-        if noise.iter().any(|noise| line.starts_with(noise)) {
-            continue;
+    match (ran.outcome.status, ran.outcome.limit) {
+        (Status::TimedOut, _) => ended(
+            "it took longer than half an hour",
+            "try again, or name versions to make it easier",
+        ),
+        (Status::OutOfMemory, _) | (_, Some(Limit::Memory)) => {
+            ended("it needed more than 2 GiB of memory", SMALLER)
         }
-        if line.starts_with("hint:") {
-            break;
+        (Status::Signalled, _) if ran.outcome.exit_code == Some(128 + 25) => {
+            ended("a file of a package is larger than 4 GiB", SMALLER)
         }
-        if !text.is_empty() {
-            text.push(' ');
+        (Status::Cancelled, _) => ended("it was cancelled", "try again"),
+        _ => {
+            let (what, next) = explain(&ran.stderr);
+            EnvironmentError::Refused { what, next }
         }
-        text.push_str(line.strip_prefix("error: ").unwrap_or(line));
     }
-    let plain: String = text.chars().filter(|character| !character.is_control()).collect();
-    without_secrets(&plain)
 }
 
-fn shorten(said: &str) -> String {
-    let said = said.trim_end_matches('.');
-    let said = said
-        .strip_prefix("No solution found when resolving dependencies: ")
-        .unwrap_or(said);
-    if said.is_empty() {
-        return "it gave no reason".to_owned();
+/// What it said, as a reason and a next step.
+fn explain(stderr: &str) -> (String, String) {
+    let said = Said::parse(stderr);
+    let (what, next) = [space, index, file, build, versions]
+        .iter()
+        .find_map(|known| known(&said))
+        .unwrap_or_else(|| {
+            let what = format!("uv could not build the environment: {}", said.chain.join(": "));
+            (
+                what,
+                "the reason is uv's own; change the requirements, or the index settings".into(),
+            )
+        });
+    (shorten(&without_secrets(&what)), next)
+}
+
+type Reason = Option<(String, String)>;
+
+fn reason(what: impl Into<String>, next: &str) -> Reason {
+    Some((what.into(), next.to_owned()))
+}
+
+fn space(said: &Said) -> Reason {
+    let full = said.has("No space left") || said.has("Disk quota exceeded");
+    full.then(|| ("the disk is full".into(), SPACE.into()))
+}
+
+/// The index cannot be reached, or does not let us in.
+fn index(said: &Said) -> Reason {
+    if let Some((before, _)) = said.around(" could not be queried due to a lack of valid authentication") {
+        let url = before
+            .rsplit_once('(')
+            .map_or("the index", |(_, url)| url.trim_end_matches(')'));
+        return reason(
+            format!("the index {url} wants other credentials, or some at all"),
+            "give them in its URL, in a netrc, or as UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD",
+        );
     }
-    if said.len() <= LONGEST {
-        return said.to_owned();
+    let url = ["Failed to fetch: ", "error sending request for url ("];
+    let url = url.iter().find_map(|sign| {
+        said.around(sign)?
+            .1
+            .split([' ', ')', '`'])
+            .find(|word| !word.is_empty())
+    })?;
+    if said.has("certificate") {
+        return reason(
+            format!(
+                "the certificate of {url} is not one that is trusted here: {}",
+                said.last()
+            ),
+            "name the file of its authority with SSL_CERT_FILE",
+        );
+    }
+    if said.has("401 Unauthorized") || said.has("403 Forbidden") {
+        return reason(
+            format!("{url} does not let us in: {}", said.last()),
+            "give credentials in the URL of the index, in a netrc, or as UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD",
+        );
+    }
+    if said.has("timed out") || said.has("timeout") {
+        return reason(
+            format!("{url} did not answer in time"),
+            "try again, or allow more seconds with UV_HTTP_TIMEOUT",
+        );
+    }
+    reason(format!("{url} cannot be fetched: {}", said.last()), SETTINGS)
+}
+
+/// A file did not come, or is not what it should be.
+fn file(said: &Said) -> Reason {
+    if let Some((_, hashes)) = said.around("Hash mismatch for `") {
+        let package = said.package()?;
+        let hash = |sign: &str| hashes.split_once(sign)?.1.split_whitespace().next();
+        let (expected, computed) = (hash("Expected: ")?, hash("Computed: ")?);
+        return reason(
+            format!(
+                "the index gave a file for {package} with another hash than the one that is asked for: {expected} was expected, {computed} came"
+            ),
+            "choose versions again with --refresh, and if that does not help do not trust that index",
+        );
+    }
+    if let Some((_, names)) = said.around("Package metadata name `") {
+        let mut words = names.split('`');
+        let (found, wanted) = (words.next()?, words.nth(1)?);
+        return reason(format!("what the index offers as {wanted} is {found}"), DECEIT);
+    }
+    // A build says this of its own package, and has more to tell.
+    let package = said.package().filter(|_| !said.has("Failed to build"))?;
+    if let Some((_, after)) = said.around("network timeout") {
+        let seconds = after
+            .split("current value: ")
+            .nth(1)
+            .and_then(|rest| rest.split(')').next());
+        return reason(
+            format!(
+                "the file of {package} did not come in time ({})",
+                seconds.unwrap_or("too slow")
+            ),
+            "try again, or allow more seconds with UV_HTTP_TIMEOUT",
+        );
+    }
+    let broken = [
+        "error decoding response body",
+        "error reading a body",
+        "connection closed",
+        "Connection reset",
+    ];
+    if broken.iter().any(|sign| said.has(sign)) {
+        return reason(
+            format!("the download of {package} broke off: {}", said.last()),
+            "try again",
+        );
+    }
+    let wheel = [
+        "Failed to extract archive",
+        "The wheel is invalid",
+        "Failed to install",
+        "reserved name",
+    ];
+    if wheel.iter().any(|sign| said.has(sign)) {
+        let cause = said.last().trim_start_matches("The wheel is invalid: ");
+        return reason(
+            format!("the wheel of {package} is damaged, or made to do harm: {cause}"),
+            DECEIT,
+        );
+    }
+    reason(format!("{package} cannot be had: {}", said.last()), SETTINGS)
+}
+
+fn build(said: &Said) -> Reason {
+    let package = said.around("Failed to build `")?.1.split('`').next()?;
+    let output = said.around("[stderr]").or_else(|| said.around("[stdout]"));
+    let why = output.map_or(said.last(), |(_, output)| output.trim());
+    // The end is where it says what is wrong.
+    let start = why.len().saturating_sub(200);
+    let start = (start..=why.len())
+        .find(|start| why.is_char_boundary(*start))
+        .unwrap_or(0);
+    let cut = if start == 0 { "" } else { "\u{2026} " };
+    reason(
+        format!("{package} could not be built in its jar: {cut}{}", &why[start..]),
+        "ask for a version that has a wheel, or install what it needs on the host",
+    )
+}
+
+/// No versions fit together.
+fn versions(said: &Said) -> Reason {
+    let (_, text) = said.chain.iter().find_map(|line| line.split_once("ecause "))?;
+    let subject = |sign: &str| {
+        let (before, _) = text.split_once(sign)?;
+        let clause = before.rsplit([',', '.']).next()?;
+        clause
+            .rsplit(" and ")
+            .next()
+            .map(|clause| clause.trim_start_matches(" And because ").trim())
+    };
+    if let Some(package) = subject(" was not found in the package registry") {
+        let asker = text
+            .split_once(" depend")
+            .and_then(|(before, _)| before.rsplit([' ']).next());
+        let asker = asker.map_or(String::new(), |asker| format!(", which {asker} needs"));
+        return reason(
+            format!("the index has no package {package}{asker}"),
+            "check the spelling, and which indexes are asked (UV_DEFAULT_INDEX, UV_INDEX, pip.conf)",
+        );
+    }
+    if let Some(package) = subject(" was not found in the cache") {
+        return reason(
+            format!("{package} was not fetched before, and UV_OFFLINE forbids to fetch it now"),
+            "unset UV_OFFLINE",
+        );
+    }
+    if let Some(package) = subject(" was not found in the provided package locations") {
+        return reason(
+            format!("there is no package {package} in the folders of find-links"),
+            "check the spelling, and which folders are named",
+        );
+    }
+    if let Some(package) = subject(" has no usable wheels").or_else(|| subject(" have no usable wheels")) {
+        return reason(
+            format!("there is no wheel of {package}, only its source, and to build that runs its code"),
+            "allow it, in a jar, with --allow-builds",
+        );
+    }
+    if let Some(package) =
+        subject(" has no wheels with a matching ").or_else(|| subject(" have no wheels with a matching "))
+    {
+        let what = text.split(" wheels with a matching ").nth(1)?;
+        let what = what
+            .split([',', '('])
+            .next()?
+            .split(" and ")
+            .next()?
+            .trim()
+            .trim_end_matches(" tag");
+        return reason(
+            format!("no wheel of {package} has the {what} of this interpreter"),
+            "name another interpreter with --python, or another version",
+        );
+    }
+    // `the current Python version (3.11.2) does not satisfy Python>=3.99 and lib==1 depends on Python>=3.99`
+    if let (Some(package), Some((_, rest))) =
+        (subject(" depends on Python"), text.split_once("Python version ("))
+    {
+        let (has, rest) = rest.split_once(')')?;
+        let wanted = rest.split_once("satisfy Python")?.1.split([' ', ',']).next()?;
+        return reason(
+            format!("{package} needs Python {wanted}, and this is {has}"),
+            "name another interpreter with --python, or another version",
+        );
+    }
+    let clauses = clauses(text);
+    if text.contains(" yanked") {
+        return reason(clauses, "ask for another version, or for that one by its number");
+    }
+    if text.contains("Python version") {
+        return reason(
+            clauses,
+            "name another interpreter with --python, or another version",
+        );
+    }
+    reason(
+        format!("no versions fit together: {clauses}"),
+        "loosen what is asked for",
+    )
+}
+
+/// What it reasons from, without what it concludes.
+fn clauses(text: &str) -> String {
+    let mut kept = Vec::new();
+    for sentence in text.split(". ") {
+        let premise = sentence.split(", we can conclude").next().unwrap_or_default();
+        let premise = premise
+            .trim_start_matches("And because ")
+            .trim_start_matches("Because ")
+            .trim_end_matches('.');
+        if !premise.is_empty() {
+            kept.push(premise.trim());
+        }
+    }
+    kept.join(", and ").replace("you require", "you ask for")
+}
+
+fn shorten(what: &str) -> String {
+    let what = what.trim_end_matches('.');
+    if what.len() <= LONGEST {
+        return what.to_owned();
     }
     let end = (0..=LONGEST)
         .rev()
-        .find(|end| said.is_char_boundary(*end))
+        .find(|end| what.is_char_boundary(*end))
         .unwrap_or(0);
-    format!("{} \u{2026}", &said[..end])
+    format!("{} \u{2026}", &what[..end])
 }

@@ -31,7 +31,8 @@ const KEPT: [&str; 13] = [
     "fork-strategy",
 ];
 /// Variables of the same kind.
-const VARIABLES: [&str; 24] = [
+const VARIABLES: [&str; 25] = [
+    "UV_OFFLINE",
     "UV_INDEX",
     "UV_DEFAULT_INDEX",
     "UV_INDEX_URL",

@@ -1,0 +1,1 @@
+"""Dependency environments, built from an index of our own that serves hostile packages."""

@@ -1,0 +1,101 @@
+"""Environments from Python: the same names, the same cache, and calls that stay warm."""
+
+from __future__ import annotations
+
+from .desk import Desk, python
+from .index import Index
+from .packages import wheel
+
+
+def test_two_sets_in_one_program(desk: Desk, index: Index) -> None:
+    index.add(wheel("lib", "1"), wheel("lib", "2"))
+    program = """
+from belljar import sandbox
+import concurrent.futures, os
+
+def version() -> tuple[str, bool]:
+    import sys
+    warm = "lib" in sys.modules
+    import lib
+    return lib.version, warm
+
+one = sandbox(dependencies=["lib==1"])(version)
+two = sandbox(dependencies=["lib==2"])(version)
+plain = sandbox(version)
+print([one()[0], two()[0], one()[0], two()[0]])
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    calls = [pool.submit(call) for call in (one, two) * 10]
+    print([call.result()[0] for call in calls] == ["1", "2"] * 10)
+print(one()[1], two()[1])
+try:
+    plain()
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    told = python(desk, program).splitlines()
+    assert told[0] == "['1', '2', '1', '2']" and told[1] == "True"
+    assert told[2] == "True True", "what was asked for is imported before the call"
+    assert "lib" in told[3]
+    assert len(desk.environments()) == 2
+
+
+def test_every_way_in(desk: Desk, index: Index) -> None:
+    index.add(wheel("lib"))
+    program = """
+import asyncio, belljar
+code = "import lib; print(lib.version)"
+print(belljar.run(code, dependencies=["lib"]).check().stdout, end="")
+with belljar.Sandbox(dependencies=["lib"]) as box:
+    print(box.run(code).check().stdout, end="")
+    print(box.call(lambda: __import__("lib").version))
+print(asyncio.run(belljar.arun(code, dependencies=["lib"])).check().stdout, end="")
+"""
+    assert python(desk, program) == "1\n" * 4
+    assert len(desk.environments()) == 1
+
+
+def test_failures_are_dependency_errors(desk: Desk, index: Index) -> None:
+    from . import hostile
+
+    index.add(wheel("lib", "1"))
+    index.add(hostile.backend("sourced", desk.folder / "mark", desk.folder / "none"))
+    program = """
+import belljar
+for wishes in (["nosuchpackage"], ["lib==1", "lib>1"], ["-r /etc/passwd"], ["sourced"], ["lib @ http://127.0.0.1/lib-1-py3-none-any.whl"]):
+    try:
+        belljar.run("print(1)", dependencies=wishes)
+    except belljar.DependencyError as error:
+        print(repr(wishes), "|", str(error).replace("\\n", " | "))
+print(belljar.run("import sourced; print('built')", dependencies=["sourced"], allow_builds=True).check().stdout)
+"""
+    told = python(desk, program).splitlines()
+    assert len(told) == 7, told
+    assert "nosuchpackage" in told[0] and "lib" in told[1]
+    # The next step is told in words that fit.
+    assert "allow_builds" in told[3] and "allow_urls" in told[4]
+    assert told[5] == "built" and not (desk.folder / "mark").exists()
+
+
+def test_refresh_from_python(desk: Desk, index: Index) -> None:
+    index.add(wheel("lib", "1"))
+    program = """
+import belljar, sys
+print(belljar.run("import lib; print(lib.version)", dependencies=["lib"], refresh=bool(sys.argv[1:])).check().stdout, end="")
+"""
+    assert python(desk, program) == "1\n"
+    index.add(wheel("lib", "2"))
+    assert python(desk, program) == "1\n"
+    assert python(desk, program.replace("bool(sys.argv[1:])", "True")) == "2\n"
+
+
+def test_python_and_the_command_line_share(desk: Desk, index: Index) -> None:
+    index.add(wheel("lib"))
+    assert desk.run("import lib; print(lib.version)", "--with", "lib") == "1\n"
+    index.close()
+    assert (
+        python(
+            desk,
+            "import belljar; print(belljar.run('import lib; print(lib.version)', dependencies=['lib']).check().stdout)",
+        )
+        == "1\n\n"
+    )

@@ -167,8 +167,11 @@ def annotation(function: Any) -> Any:
     if isinstance(found, str):
         import typing
 
+        # Classes that are local to where the function is defined are known to it if it uses them.
         try:
-            found = typing.get_type_hints(function, include_extras=True).get("return")
+            cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+            enclosed = {name: cell.cell_contents for name, cell in cells}
+            found = typing.get_type_hints(function, localns=enclosed or None, include_extras=True).get("return")
         except Exception:
             # A name that is there for type checkers alone; the value stays plain data.
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import inspect
 import math
 import os
@@ -10,8 +11,9 @@ import pickle
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from own import helpers
@@ -400,6 +402,33 @@ def test_across_minor_versions_a_function_goes_as_source(tmp_path: Path) -> None
     assert which(4) == (*map(int, version.split(".")), 8)
     with pytest.raises(belljar.ValueRefused, match=rf"Python {version}"):
         sandbox(python=version)(lambda: 1)()
+
+
+def test_classes_that_are_local_to_a_function_come_back() -> None:
+    """They go by value, and come back as the class that the annotation names, as those of a module do."""
+
+    @dataclass
+    class Point:
+        x: int
+
+    class Pair(NamedTuple):
+        left: int
+        right: int
+
+    class Colour(enum.Enum):
+        RED = 1
+
+    @sandbox
+    def points(point: Point) -> list[Point]:
+        return [point, Point(point.x + 1)]
+
+    @sandbox
+    def others() -> tuple[Pair, Colour]:
+        return Pair(1, 2), Colour.RED
+
+    assert points(Point(1)) == [Point(1), Point(2)]
+    pair, colour = others()
+    assert type(pair) is Pair and pair == (1, 2) and colour is Colour.RED
 
 
 def test_a_guest_uses_nothing_else_of_this_package() -> None:

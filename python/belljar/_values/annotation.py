@@ -39,10 +39,14 @@ class Classes:
         found = flavour(kind)
         if found is not None:
             self.named[found, kind.__module__, kind.__qualname__] = kind
-            self.short.setdefault((found, kind.__qualname__), []).append(kind)
+            for name in {kind.__qualname__, kind.__name__}:
+                self.short.setdefault((found, name), []).append(kind)
 
     def find(self, flavour: str, module: str, name: str) -> type | None:
-        """By module and name; by name alone if that is clear, as a script's module has another name elsewhere."""
+        """By module and name; by name alone if that is clear, as a script's module has another name elsewhere.
+
+        A class that is sent by value has lost the function that it is defined in.
+        """
         exact = self.named.get((flavour, module, name))
         if exact is not None:
             return exact

@@ -165,10 +165,6 @@ class Encoder:
         self.out.append(b"b")
         self.blob(bytes(values))
 
-    def integers(self, values):
-        self.out.append(b"i")
-        self.numbers(values)
-
     def floats(self, values):
         self.out.append(b"f")
         self.blob(packed("d", values))
@@ -176,10 +172,6 @@ class Encoder:
     def complexes(self, values):
         self.out.append(b"c")
         self.blob(packed("d", list(chain.from_iterable((value.real, value.imag) for value in values))))
-
-    def strings(self, values):
-        self.out.append(b"s")
-        self.texts(values)
 
     def texts(self, values):
         """All in one, with a NUL between; with their lengths if they have that themselves."""
@@ -192,14 +184,6 @@ class Encoder:
             text = "".join(values)
         self.blob(text.encode("utf-8", "surrogatepass"))
 
-    def byteses(self, values):
-        self.out.append(b"y")
-        self.raw(values)
-
-    def bytearrays(self, values):
-        self.out.append(b"a")
-        self.raw(values)
-
     def raw(self, values):
         """Large ones each for itself, so that nothing is copied to join them."""
         if len(values) <= 64 and min(map(len, values)) >= LARGE:
@@ -211,23 +195,8 @@ class Encoder:
             self.lengths(values, 0)
             self.blob(b"".join(values))
 
-    def lists(self, values):
-        self.out.append(b"l")
-        self.children(values)
-
-    def tuples(self, values):
-        self.out.append(b"t")
-        self.children(values)
-
-    def sets(self, values):
-        self.out.append(b"h")
-        self.children(values)
-
-    def frozensets(self, values):
-        self.out.append(b"z")
-        self.children(values)
-
     def children(self, values):
+        """How many each holds, then all of them as one column."""
         self.lengths(values)
         flat = values[0] if len(values) == 1 else chain.from_iterable(values)
         flat = list(flat)
@@ -297,18 +266,28 @@ def packed(code, values):
     return data
 
 
+def tagged(tag, write):
+    """A writer that puts a tag before what `write` writes."""
+
+    def writer(encoder, values):
+        encoder.out.append(tag)
+        write(encoder, values)
+
+    return writer
+
+
 WRITERS = {
     type(None): Encoder.nones,
     bool: Encoder.booleans,
-    int: Encoder.integers,
+    int: tagged(b"i", Encoder.numbers),
     float: Encoder.floats,
     complex: Encoder.complexes,
-    str: Encoder.strings,
-    bytes: Encoder.byteses,
-    bytearray: Encoder.bytearrays,
-    list: Encoder.lists,
-    tuple: Encoder.tuples,
-    set: Encoder.sets,
-    frozenset: Encoder.frozensets,
+    str: tagged(b"s", Encoder.texts),
+    bytes: tagged(b"y", Encoder.raw),
+    bytearray: tagged(b"a", Encoder.raw),
+    list: tagged(b"l", Encoder.children),
+    tuple: tagged(b"t", Encoder.children),
+    set: tagged(b"h", Encoder.children),
+    frozenset: tagged(b"z", Encoder.children),
     dict: Encoder.dicts,
 }

@@ -70,14 +70,33 @@ def deques(encoder, values):
     encoder.children(values)
 
 
-def ordered_dicts(encoder, values):
-    encoder.out.append(b"o")
-    encoder.mappings(values)
+def mappings(tag):
+    def writer(encoder, values):
+        encoder.out.append(tag)
+        encoder.mappings(values)
+
+    return writer
 
 
-def counters(encoder, values):
-    encoder.out.append(b"C")
-    encoder.mappings(values)
+def numbers(tag, *names):
+    """For values that are a few numbers each."""
+
+    def writer(encoder, values):
+        encoder.out.append(tag)
+        for name in names:
+            encoder.numbers([getattr(value, name) for value in values])
+
+    return writer
+
+
+def texts(tag, text):
+    """For values that `text` makes a string of."""
+
+    def writer(encoder, values):
+        encoder.out.append(tag)
+        encoder.texts(list(map(text, values)))
+
+    return writer
 
 
 def default_dicts(encoder, values):
@@ -90,29 +109,9 @@ def default_dicts(encoder, values):
     encoder.mappings(values)
 
 
-def ranges(encoder, values):
-    encoder.out.append(b"g")
-    for name in "start", "stop", "step":
-        encoder.numbers([getattr(value, name) for value in values])
-
-
-def dates(encoder, values):
-    encoder.out.append(b"A")
-    encoder.texts([value.isoformat() for value in values])
-
-
-def datetimes(encoder, values):
-    encoder.out.append(b"B")
-    moments(encoder, values)
-
-
-def times(encoder, values):
-    encoder.out.append(b"E")
-    moments(encoder, values)
-
-
 def moments(encoder, values):
     """The text without its zone, the zones, and which of two equal hours it is."""
+    encoder.out.append(b"B" if hasattr(values[0], "date") else b"E")
     zones = [value.tzinfo for value in values]
     if zones.count(None) == len(zones):
         encoder.out.append(b"\0")
@@ -144,17 +143,6 @@ def described(zone, value):
         return zone.key
     fix = "use zoneinfo.ZoneInfo(name) or datetime.timezone"
     raise Bad(value, f"has a zone of type {type(zone).__module__}.{type(zone).__qualname__}", fix)
-
-
-def timedeltas(encoder, values):
-    encoder.out.append(b"G")
-    for name in "days", "seconds", "microseconds":
-        encoder.numbers([getattr(value, name) for value in values])
-
-
-def decimals(encoder, values):
-    encoder.out.append(b"M")
-    encoder.texts(list(map(str, values)))
 
 
 def fractions(encoder, values):
@@ -258,15 +246,15 @@ def kept(encoder, values):
 
 KNOWN = {
     ("collections", "deque"): deques,
-    ("collections", "OrderedDict"): ordered_dicts,
-    ("collections", "Counter"): counters,
+    ("collections", "OrderedDict"): mappings(b"o"),
+    ("collections", "Counter"): mappings(b"C"),
     ("collections", "defaultdict"): default_dicts,
-    ("builtins", "range"): ranges,
-    ("datetime", "date"): dates,
-    ("datetime", "datetime"): datetimes,
-    ("datetime", "time"): times,
-    ("datetime", "timedelta"): timedeltas,
-    ("decimal", "Decimal"): decimals,
+    ("builtins", "range"): numbers(b"g", "start", "stop", "step"),
+    ("datetime", "date"): texts(b"A", lambda value: value.isoformat()),
+    ("datetime", "datetime"): moments,
+    ("datetime", "time"): moments,
+    ("datetime", "timedelta"): numbers(b"G", "days", "seconds", "microseconds"),
+    ("decimal", "Decimal"): texts(b"M", str),
     ("fractions", "Fraction"): fractions,
     ("uuid", "UUID"): uuids,
     **{

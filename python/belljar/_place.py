@@ -49,15 +49,16 @@ def guest_of(kept: PolicyPlace, place: Callable[[], tuple[_agent.Agent, Room]]) 
     """What the guests of a place have. Where the interpreter is not the caller's own, the agent is asked, once."""
     if kept._guest is None:
         values, head = kept.policy.values, {}
-        if values.get("dependencies") or ("python" in values and "venv" not in values):
-            head = opened(*place(), values.get("dependencies") or ())
+        needs = kept.policy.needs()
+        if needs or ("python" in values and "venv" not in values):
+            head = opened(*place(), needs)
         kept._guest = guest(kept.policy, head.get("interpreter"), head.get("environment"))
     return kept._guest
 
 
 async def ready(place: Place) -> None:
     """For a task: afterwards `guest` need not wait. An environment may take minutes to build."""
-    if place.policy.values.get("dependencies"):
+    if place.policy.needs():
         _, room = place.place()
         if room.answer is None:
             answers = channel()

@@ -240,7 +240,7 @@ def unknown(key: str, also: tuple[str, ...] = ()) -> TypeError:
 class Policy:
     """Checked keywords. Plain data; what it stands for on this host is asked of the agent."""
 
-    __slots__ = ("_head", "_key", "values")
+    __slots__ = ("_head", "_key", "script", "values")
 
     def __init__(self, given: Mapping[str, Any], also: tuple[str, ...] = ()) -> None:
         self.values: dict[str, Any] = {}
@@ -256,6 +256,8 @@ class Policy:
             raise ValueError("draft= and apply= are about a folder; name it with workdir=")
         if self.values.get("dependencies") and "venv" in self.values:
             raise ValueError("dependencies= and venv= each bring their own packages; leave one of the two out")
+        #: The header of the one script that it is for.
+        self.script: str | None = None
         self._head: dict[str, Any] | None = None
         self._key = ""
 
@@ -274,16 +276,21 @@ class Policy:
             for key in ("profile", "preload"):
                 if key in self.values:
                     head[key] = self.values[key]
-            if self.values.get("dependencies"):
+            if self.needs():
                 head["dependencies"] = self._dependencies()
             head["modules"] = [*self.module_paths(), cloudpickle()]
             self._key = json.dumps(head, sort_keys=True)
             self._head = head
         return self._key, self._head
 
+    def needs(self) -> list[str]:
+        """What an environment is built for, as far as it is known here."""
+        return self.values.get("dependencies") or (["a script"] if self.script else [])
+
     def _dependencies(self) -> dict[str, Any]:
         switches = {key: True for key in ("allow_builds", "allow_urls", "refresh") if self.values.get(key)}
-        return {"requirements": self.values["dependencies"], "variables": settings(), **switches}
+        needs = {"requirements": self.values.get("dependencies") or [], "script": self.script}
+        return {**needs, "variables": settings(), **switches}
 
     def draft_folder(self) -> str | None:
         """The folder whose changes are a draft."""

@@ -99,11 +99,16 @@ def decoded(frame: frames.Frame, annotation: Any = None) -> Any:
     return decode(head, buffers, annotation)
 
 
-def prepared(options: dict[str, Any]) -> tuple[Place, dict[str, Any], Teller | None]:
+def prepared(options: dict[str, Any], script: Any = None) -> tuple[Place, dict[str, Any], Teller | None]:
     """Where a single run with these keywords goes, what the job itself takes, and who is told of its output."""
     tell = options.pop("on_output", None)
     more = {key: options.pop(key) for key in OPTIONS if key in options}
     place, env = place_for(options)
+    # A header counts unless the caller says what the guest has.
+    if script is not None and not {"dependencies", "venv"} & place.policy.values.keys():
+        from ._script import header
+
+        place.policy.script = header(script)
     if env:
         more["env"] = env
     if tell is not None:
@@ -113,13 +118,13 @@ def prepared(options: dict[str, Any]) -> tuple[Place, dict[str, Any], Teller | N
 
 def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
     """The request for a single run with these keywords, and who is told of its output."""
-    place, more, tell = prepared(options)
+    place, more, tell = prepared(options, what if kind == "file" else None)
     return getattr(Runner(place), kind)(what, more), tell
 
 
 async def astarted(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
     """The same for a task."""
-    place, more, tell = prepared(options)
+    place, more, tell = prepared(options, what if kind == "file" else None)
     await ready(place)
     return getattr(Runner(place), kind)(what, more), tell
 

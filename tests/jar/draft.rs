@@ -150,6 +150,33 @@ print(told)";
         assert!(!folder.path().join(".git/hooks/pre-commit").exists());
     }
 
+    fn write_mode_keeps_what_tools_obey_by_a_link(_who) {
+        let folder = project();
+        for name in ["dotgit", "dotgit/hooks", "settings", "plain"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        fs::remove_dir_all(folder.path().join(".git")).expect("it was there");
+        // Relative, absolute as the host knows it, out of the folder, to the folder itself, and to nothing.
+        for (link, target) in [
+            (".git", PathBuf::from("dotgit")),
+            (".vscode", folder.path().join("settings")),
+            (".idea", "/usr".into()),
+            (".claude", ".".into()),
+            (".envrc", "nothing".into()),
+        ] {
+            symlink(target, folder.path().join(link)).expect("a link");
+        }
+        let source = "\
+told = []
+for path in ('dotgit/hooks/pre-commit', '.git/hooks/pre-commit', 'settings/tasks.json', 'plain/file', 'file'):
+    try: open(path, 'w').write('#!/bin/sh'); told.append(path)
+    except OSError: pass
+print(told)";
+        let outcome = run(folder.path(), WorkdirMode::Write, source).expect("an outcome");
+        expect(&outcome, Status::Returned);
+        assert_eq!(outcome.stdout.text(), "['plain/file', 'file']\n", "{}", told(&outcome));
+    }
+
     fn draft_leaves_the_folder_byte_for_byte(_who) {
         let folder = project();
         let before = picture(folder.path());

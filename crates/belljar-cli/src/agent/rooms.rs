@@ -66,7 +66,12 @@ fn environment(needs: &Dependencies, policy: &Policy) -> Result<Option<Environme
         builds: needs.allow_builds,
         urls: needs.allow_urls,
     };
-    let requirements = Requirements::from_list(&needs.requirements, allow)?;
+    let mut requirements = Requirements::from_list(&needs.requirements, allow)?;
+    if let Some(header) = &needs.script
+        && let Some(found) = Requirements::script(header, allow)?
+    {
+        requirements = requirements.merge(found);
+    }
     if requirements.is_empty() {
         return Ok(None);
     }

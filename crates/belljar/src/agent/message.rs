@@ -44,6 +44,8 @@ pub struct Open {
 pub struct Dependencies {
     /// Requirements, one each.
     pub requirements: Vec<String>,
+    /// The header of a script (PEP 723), which names more.
+    pub script: Option<String>,
     /// Whether packages without a wheel are built.
     pub allow_builds: bool,
     /// Whether requirements may name addresses.

@@ -91,12 +91,9 @@ impl<'a> Builder<'a> {
             ("requirements.in", &self.wish.requirements.to_string()),
             tell,
         )?;
-        let asked = &self.wish.requirements;
-        if asked.iter().all(|one| one.hashes().is_empty()) {
-            return Ok(ran.stdout);
-        }
+        // uv writes down the hashes that the index gives now; where some were asked for, only those count.
         let lock = Requirements::requirements_txt(&ran.stdout, self.wish.allow)?;
-        Ok(asked.narrow(lock)?.to_string())
+        Ok(self.wish.requirements.narrow(lock)?.to_string())
     }
 
     /// Builds what a lock says, and puts it into its place.

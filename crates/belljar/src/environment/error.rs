@@ -57,6 +57,9 @@ pub enum EnvironmentError {
         /// What there is.
         has: Version,
     },
+    /// What was resolved is not what was asked for: other hashes, or nothing that can be read.
+    #[error(transparent)]
+    Lock(#[from] crate::requirement::RequirementError),
     /// uv could not do it; its reason, shortened.
     #[error("{what}; {next}")]
     Refused {
@@ -85,9 +88,6 @@ pub enum EnvironmentError {
         /// Its key.
         key: String,
     },
-    /// The lock has none of the files that were asked for by their hashes.
-    #[error(transparent)]
-    Requirement(#[from] crate::requirement::RequirementError),
     /// The jar for a build could not be had.
     #[error(transparent)]
     Jar(Box<crate::Error>),

@@ -60,7 +60,10 @@ impl Root {
             Step::Root => self.begin(room),
             Step::Bind { target, .. } => self.attach(position, target),
             Step::Device { path } => self.attach(position, path),
-            Step::Protect { target } => protect(target),
+            Step::Protect { target } => {
+                let source = room.plan.workdir().map(|workdir| workdir.source.as_path());
+                protect(target, source)
+            }
             Step::Overlay { target, .. } => {
                 folder(target)?;
                 let overlay = self.overlay.take().ok_or(io::ErrorKind::NotFound)?;
@@ -280,9 +283,9 @@ impl Cover {
     }
 }
 
-/// Makes the top-level entries of a folder read-only that tools on the host obey. Links are left alone: what they lead
-/// to is not in the folder, or is there under its own name.
-fn protect(folder: &Path) -> io::Result<()> {
+/// Makes the top-level entries of a folder read-only that tools on the host obey, and what they lead to in the folder where
+/// they are links; `source` is where the folder is on the host.
+fn protect(folder: &Path, source: Option<&Path>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
@@ -290,13 +293,28 @@ fn protect(folder: &Path) -> io::Result<()> {
             files::trust_class(entry.file_name().as_bytes()),
             TrustClass::Protected(_)
         );
-        if obeyed && (kind.is_dir() || kind.is_file()) {
-            let path = entry.path();
+        if !obeyed {
+            continue;
+        }
+        let path = if kind.is_symlink() {
+            led_to(&entry.path(), folder, source)
+        } else {
+            Some(entry.path())
+        };
+        if let Some(path) = path.filter(|path| path.is_dir() || path.is_file()) {
             mount::bind(&path, &path)?;
             mount::lock(&path)?;
         }
     }
     Ok(())
+}
+
+/// Where a link of the folder leads on the host, if that is in the folder too: there a guest finds it under its own name.
+fn led_to(link: &Path, folder: &Path, source: Option<&Path>) -> Option<PathBuf> {
+    let target = fs::read_link(link).ok()?;
+    let inside = source.and_then(|source| target.strip_prefix(source).ok());
+    let real = fs::canonicalize(folder.join(inside.unwrap_or(&target))).ok()?;
+    (real != folder && real.starts_with(folder)).then_some(real)
 }
 
 fn job_bytes(room: &Room<'_>) -> u64 {

@@ -138,8 +138,8 @@ pub const ALL: &[Special] = &[
     },
     Special {
         name: "special/terminal",
-        claim: "A guest with a terminal has one of its own, sees no other, and types into none.",
-        cases: "TTY-01 TTY-02",
+        claim: "A guest with a terminal has one of its own, sees no other, types into none, and takes few of those that all jars share.",
+        cases: "TTY-01 TTY-02 RS-10",
         play: terminal::play,
     },
     Special {

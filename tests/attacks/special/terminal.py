@@ -24,4 +24,12 @@ tell("terminal", os.ttyname(0))
 tell("terminals", " ".join(sorted(os.listdir("/dev/pts"))))
 for name, request in REQUESTS.items():
     probe(name, lambda: fcntl.ioctl(0, request, b" \0\0\0"))
+
+
+def more(count):
+    return [os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY) for _ in range(count)]
+
+
+probe("a few terminals of its own", lambda: more(8))
+probe("hundreds of terminals", lambda: more(200))
 probe("line editing", lambda: termios.tcsetattr(0, termios.TCSANOW, termios.tcgetattr(0)))

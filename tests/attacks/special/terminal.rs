@@ -29,6 +29,8 @@ pub fn play(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
         want("terminal", "/dev/pts/0");
         want("terminals", "0 ptmx");
         want("TIOCSTI", wanted);
+        want("a few terminals of its own", "ok");
+        want("hundreds of terminals", "ENOSPC");
         if without.is_empty() {
             want("TIOCSCTTY", "EPERM");
             want("TIOCLINUX", "EPERM");

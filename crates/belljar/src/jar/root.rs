@@ -197,7 +197,13 @@ impl Root {
 
     fn finish(&mut self, room: &Room<'_>) -> io::Result<()> {
         if room.job.terminal.is_some() {
-            let options = [("ptmxmode", "0666"), ("mode", "0620"), ("newinstance", "")];
+            // The kernel has 3,072 terminals for all that is not the host itself: one guest could take them all.
+            let options = [
+                ("ptmxmode", "0666"),
+                ("mode", "0620"),
+                ("max", "64"),
+                ("newinstance", ""),
+            ];
             let terminals = mount::fresh(
                 "devpts",
                 &options,

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 
-HELLO, OPEN, JOB, CANCEL, INTERRUPT, CLOSE, STATS = range(1, 8)
+HELLO, OPEN, JOB, CANCEL, INTERRUPT, CLOSE, STATS, PARSE = range(1, 9)
 MORE = 32
-WELCOME, OPENED, OUTPUT, VALUE, OUTCOME, ERROR, CLOSED, FIGURES = range(64, 72)
+WELCOME, OPENED, OUTPUT, VALUE, OUTCOME, ERROR, CLOSED, FIGURES, PARSED = range(64, 73)
 ITEM = 96
 
 # One for all: `json.dumps` makes another for each call.

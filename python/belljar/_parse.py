@@ -1,109 +1,61 @@
-"""`parse_error`: a Python traceback in any text, as type, message, line and hint."""
+"""`parse_error`: a Python traceback in any text, as type, message, line and hint.
+
+The agent reads it: what guests raise and what stands in a text get their hints from one place.
+"""
 
 from __future__ import annotations
 
-import re
+from queue import SimpleQueue
+
+from . import _agent
+from . import _frames as frames
+from ._errors import fault
+from ._hints import in_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import Any
 
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-FRAME = re.compile(r'^ *File "(?P<file>[^"\n]*)", line (?P<line>[0-9]+)(?:, in (?P<function>.*))?$')
-ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.<>]*)(?:: (?P<message>.*))?$")
-START = "Traceback (most recent call last):"
-HINTS = (
-    (
-        "ModuleNotFoundError",
-        "the package is not there; install it, or give the guest a virtualenv that has it: venv=",
-    ),
-    ("ImportError", "the module is there, but not that name; look at dir() of it, or at its version"),
-    ("NameError", "the name is not defined at that point; check its spelling, or import it"),
-    ("UnboundLocalError", "the variable is assigned later in the function; give it a value first"),
-    ("SyntaxError", "Python cannot read the line; look for a missing bracket, quote or colon at or before it"),
-    ("IndentationError", "the indentation does not fit; use the same spaces for a block"),
-    ("TabError", "tabs and spaces are mixed; use spaces alone"),
-    ("KeyError", "there is no such key; look at the keys first, or use .get() with a default"),
-    ("IndexError", "the index is past the end; check the length first"),
-    ("AttributeError", "the object has no such attribute; check its type, it may be None"),
-    ("TypeError", "an argument or operand has the wrong type; convert it, or check the call"),
-    ("ZeroDivisionError", "the divisor is zero; check for it before dividing"),
-    ("FileNotFoundError", "the file is not in the jar; give it with files=, mount= or workdir="),
-    ("PermissionError", "the jar does not allow it; write to the working directory or /tmp"),
-    ("RecursionError", "the recursion does not end; look at its base case"),
-    ("MemoryError", "the memory limit is reached; work on smaller pieces, or allow more with memory="),
-    ("TimeoutError", "it took too long; do less, or allow more with timeout="),
-    ("UnicodeDecodeError", "the bytes are of another encoding; name it, such as encoding='latin-1'"),
-    ("json.decoder.JSONDecodeError", "the text is no JSON; print its beginning to see what it is"),
-    ("ConnectionError", "there is no network in a jar; the host can allow it with network="),
-)
+# As much of the end of a text as is looked at.
+MOST = 1 << 20
 
 
 class ParsedError:
     """An exception as a traceback tells of it."""
 
-    __slots__ = ("column", "file", "frames", "hint", "line", "message", "source", "type")
+    __slots__ = ("causes", "column", "file", "frames", "hint", "line", "message", "source", "type")
 
-    def __init__(self, type: str, message: str, frames: Sequence[tuple[str, int, str]], source: str | None) -> None:
+    def __init__(self, told: dict[str, Any]) -> None:
         #: The class, as it is printed.
-        self.type = type
-        self.message = message
+        self.type: str = told["type_name"]
+        self.message: str = told["message"]
         #: File, line and function, outermost first.
-        self.frames = tuple(frames)
-        own = [frame for frame in frames if "/lib/python" not in frame[0] and not frame[0].startswith("<frozen")]
-        #: Where it happened in the user's own code.
-        self.file: str | None = (own or frames)[-1][0] if frames else None
-        self.line: int | None = (own or frames)[-1][1] if frames else None
-        #: The text of that line.
-        self.source = source
-        self.hint = hint_for(type, message)
+        self.frames = tuple((each["file"], each["line"], each["function"]) for each in told["frames"])
+        #: Where it happened in the user's own code, the text of that line, and the column where that is known.
+        self.line: int | None = told["line"]
+        self.column: int | None = told["column"]
+        places = [each for each in told["frames"] if each["line"] == self.line] or told["frames"][-1:]
+        self.file: str | None = told.get("filename") or (places[-1]["file"] if places else None)
+        self.source: str | None = places[-1]["source"] if places else None
+        #: What led to it, as `Type: message`, nearest first.
+        self.causes: tuple[str, ...] = tuple(told["causes"])
+        #: What to do about it, as the hint of a guest's own exception.
+        self.hint = in_python(told["hint"])
 
     def __repr__(self) -> str:
         where = f", line {self.line}" if self.line is not None else ""
         return f"<{self.type}: {self.message}{where}>"
 
 
-def hint_for(name: str, message: str) -> str | None:
-    """What to do about it."""
-    if "Network is unreachable" in message or "name resolution" in message or "Name or service" in message:
-        return HINTS[-1][1]
-    return next((hint for known, hint in HINTS if name in (known, known.rpartition(".")[2])), None)
-
-
-def of_group(lines: list[str]) -> list[str]:
-    """A group's own traceback without its frame of bars; other texts as they are."""
-    for number, line in enumerate(lines):
-        if line.endswith(f"Exception Group {START}"):
-            bars = [more[4:] for more in lines[number + 1 :] if more.startswith("  | ")]
-            return [START, *bars]
-    return lines
-
-
 def parse_error(text: str | bytes) -> ParsedError | None:
     """The last exception in a text, such as what a program wrote to standard error; None if there is none."""
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "replace")
-    lines = [COLOURS.sub("", line.rstrip("\r")) for line in text[-1_000_000:].split("\n")]
-    lines = of_group(lines)
-    starts = [number for number, line in enumerate(lines) if line.strip().startswith(START)]
-    # A SyntaxError of the program itself comes without a first line.
-    first = starts[-1] + 1 if starts else next((n for n, line in enumerate(lines) if FRAME.match(line)), len(lines))
-    frames: list[tuple[str, int, str]] = []
-    source: str | None = None
-    for number in range(first, len(lines)):
-        line = lines[number]
-        frame = FRAME.match(line)
-        if frame:
-            frames.append((frame["file"], int(frame["line"]), frame["function"] or ""))
-            source = None
-        elif line.startswith(" "):
-            if frames and source is None and line.strip():
-                source = line.strip()
-        elif line.strip():
-            error = ERROR.match(line)
-            if error is None or not frames:
-                continue
-            message = [error["message"] or ""]
-            message += [more for more in lines[number + 1 :] if more.strip()][:20] if error["message"] else []
-            return ParsedError(error["type"], "\n".join(message).rstrip(), frames, source)
-    return None
+    data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
+    agent, answers = _agent.current(), SimpleQueue[frames.Frame]()
+    agent.request(frames.PARSE, agent.number(), {}, [data[-MOST:]], answers.put)
+    frame = answers.get()
+    if frame.kind == frames.ERROR:
+        raise fault(frame.head()) if agent.ended is None else agent.why()
+    import json
+
+    told = json.loads(bytes(frame.parts(frame.head()["parts"])[0]))
+    return None if told is None else ParsedError(told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support import ROOT
 
+import belljar
 from belljar import parse_error
 
 DATA = ROOT / "crates" / "belljar" / "src" / "pyerror" / "testdata"
@@ -35,6 +36,36 @@ def test_a_traceback_is_read(path: object) -> None:
         assert error is not None and error.type.rpartition(".")[2] == name.rpartition(".")[2]
         assert message is None or error.message == message
         assert line is None or error.line == line
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import requests",
+        "import jsno",
+        "open('/home/me/data.csv')",
+        "open('data.csv')",
+        "open('/usr/x', 'w')",
+        "import socket; socket.create_connection(('192.0.2.1', 80))",
+        "{}['a']",
+        "[1][2]",
+        "int('x')",
+        "np.zeros(3)",
+        "'a' + 1",
+        "None.x",
+        "import json; json.loads('{')",
+        "1 / 0",
+        "assert 1 > 2",
+        "raise Exception('on purpose')",
+    ],
+)
+def test_hints_are_those_of_a_guests_own_exceptions(source: str) -> None:
+    """One table: what is parsed has the hint that the same exception has when a guest raises it."""
+    raised = belljar.run(source).exception
+    assert raised is not None and raised.traceback
+    error = parse_error("log\n" + raised.traceback)
+    assert error is not None and (error.type, error.line) == (raised.type_name, raised.line)
+    assert error.hint == raised.hint and (error.hint is None) == ("on purpose" in source)
 
 
 def test_hints_and_own_lines() -> None:

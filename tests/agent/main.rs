@@ -22,4 +22,5 @@ mod hello;
 mod invoke;
 mod items;
 mod jobs;
+mod parse;
 mod slow;

@@ -5,6 +5,7 @@ use belljar::agent::{Encoding, Fault, Kind, OutputHead, OutputStream, PartsHead,
 use belljar::outcome::{Captured, Outcome};
 use belljar::parcel::Parcel;
 use belljar::pool::Spoken;
+use belljar::pyerror::PythonError;
 use serde_json::Value;
 
 use super::outbox::{Letter, Unsent};
@@ -133,6 +134,13 @@ pub fn outcome(id: u64, mut outcome: Outcome) -> Result<Letter, Fault> {
     parts.extend(outcome.files.iter().map(|file| file.content.as_slice()));
     let lengths = parts.iter().map(|part| part.len() as u64).collect();
     Letter::new(Kind::Outcome, id, &PartsHead { parts: lengths }, &parts).map_err(unsent)
+}
+
+/// The frame that tells of an exception in a text, or that there is none.
+pub fn parsed(id: u64, error: Option<&PythonError>) -> Result<Letter, Fault> {
+    let json = serde_json::to_vec(&error).unwrap_or_default();
+    let lengths = vec![json.len() as u64];
+    Letter::new(Kind::Parsed, id, &PartsHead { parts: lengths }, &[&json]).map_err(unsent)
 }
 
 /// The JSON object of an outcome, without what is sent as it is.

@@ -9,13 +9,14 @@ use belljar::agent::{
     self, Close, Fault, Frame, Hello, Kind, MAX_ITEMS, More, Open, Opened, PROTOCOL, check_buffer, cut,
 };
 use belljar::pool::{Cancel, Keep};
-use belljar::{Pool, Sandbox};
+use belljar::pyerror::{HintContext, PythonError, hint};
+use belljar::{Policy, Pool, Sandbox};
 use belljar_linux::caller::Peer;
 use belljar_linux::process::exit_now;
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 
-use super::answer::{error, fault, of_error};
+use super::answer::{self, error, fault, of_error};
 use super::crew::{Crew, MOST_WAITING};
 use super::inbox::{End, Inbox};
 use super::jobs::Jobs;
@@ -27,6 +28,8 @@ use crate::failure::Failure;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// How long jobs that were killed, and then the pool, may take to tidy up before the agent ends without them.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// Most bytes of a text that is looked through for an exception, which is as much as is looked at.
+const MAX_TEXT: u64 = 1 << 20;
 /// How long a client may take to read the last frame.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
@@ -185,6 +188,7 @@ impl Agent {
                 return Err(protocol(format!("the id {id} is in use")));
             }
             Kind::Job => self.job(frame, descriptor),
+            Kind::Parse => self.parse(frame, descriptor),
             _ if !frame.body.is_empty() || descriptor.is_some() => {
                 Err(fault("request", "this request has no body", None))
             }
@@ -232,28 +236,14 @@ impl Agent {
 
     fn job(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
         let head: belljar::agent::JobRequest = read(&frame.header)?;
-        let (body, size) = match (descriptor, frame.descriptor) {
-            (Some(fd), Some(size)) => {
-                check_buffer(std::os::fd::AsFd::as_fd(&fd), size)
-                    .map_err(|error| fault("buffer", error.to_string(), None))?;
-                (Body::Memory(fd, size), size)
-            }
-            _ => {
-                let size = frame.body.len() as u64;
-                (Body::Inline(frame.body), size)
-            }
-        };
+        let weight = frame.header.len() + frame.body.len();
+        let id = frame.id;
+        let (body, size) = body(frame, descriptor)?;
         let parts = cut(&head.parts, size).map_err(|error| fault("request", error.to_string(), None))?;
         // Named now, so that a job is refused at once when there is no such sandbox.
         self.rooms.get(head.sandbox)?;
         let cancel = Cancel::new().map_err(of_error)?;
-        let (agent, id) = (self.clone(), frame.id);
-        let weight = frame.header.len()
-            + if let Body::Inline(bytes) = &body {
-                bytes.len()
-            } else {
-                0
-            };
+        let agent = self.clone();
         let request = Request { head, parts, body };
         if self.jobs.add(id, &cancel, weight) {
             if self
@@ -334,6 +324,29 @@ impl Agent {
         Ok(())
     }
 
+    /// Tells what a text shows of an exception, and what to do about it in a jar of the default policy.
+    fn parse(&self, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
+        let id = frame.id;
+        let (body, size) = body(frame, descriptor)?;
+        if size > MAX_TEXT {
+            return Err(fault(
+                "request",
+                format!("a text of {size} bytes is too long"),
+                None,
+            ));
+        }
+        let text = body.part(0..size as usize)?;
+        let context = HintContext::from(&Policy::default());
+        let found = PythonError::parse(&String::from_utf8_lossy(&text)).map(|mut error| {
+            error.hint = hint(&error, &context);
+            // The client has the text.
+            error.traceback.clear();
+            error
+        });
+        self.outbox.send(answer::parsed(id, found.as_ref())?);
+        Ok(())
+    }
+
     fn stats(&self, id: u64) {
         let (running, waiting) = self.crew.figures();
         let figures = serde_json::json!({
@@ -344,6 +357,21 @@ impl Agent {
             "pool": self.pool().map(|pool| pool.stats()),
         });
         self.outbox.send(Letter::small(Kind::Figures, id, &figures));
+    }
+}
+
+/// The body of a request and its size.
+fn body(frame: Frame, descriptor: Option<OwnedFd>) -> Result<(Body, u64), Fault> {
+    match (descriptor, frame.descriptor) {
+        (Some(fd), Some(size)) => {
+            check_buffer(std::os::fd::AsFd::as_fd(&fd), size)
+                .map_err(|error| fault("buffer", error.to_string(), None))?;
+            Ok((Body::Memory(fd, size), size))
+        }
+        _ => {
+            let size = frame.body.len() as u64;
+            Ok((Body::Inline(frame.body), size))
+        }
     }
 }
 

@@ -26,7 +26,8 @@ pub enum Body {
 }
 
 impl Body {
-    fn part(&self, part: Range<usize>) -> Result<Vec<u8>, Fault> {
+    /// A copy of some of it.
+    pub fn part(&self, part: Range<usize>) -> Result<Vec<u8>, Fault> {
         match self {
             Self::Inline(bytes) => Ok(bytes[part].to_vec()),
             Self::Memory(fd, _) => {

@@ -30,6 +30,8 @@ pub enum Kind {
     Close = 6,
     /// Asks for figures.
     Stats = 7,
+    /// Asks what a text tells of a Python exception.
+    Parse = 8,
     /// Lets the job with this id give more items.
     More = 32,
     /// The agent's versions.
@@ -48,12 +50,14 @@ pub enum Kind {
     Closed = 70,
     /// Figures.
     Figures = 71,
+    /// The exception that a text tells of.
+    Parsed = 72,
     /// An item of a generator.
     Item = 96,
 }
 
 impl Kind {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 19] = [
         Self::Hello,
         Self::Open,
         Self::Job,
@@ -61,6 +65,7 @@ impl Kind {
         Self::Interrupt,
         Self::Close,
         Self::Stats,
+        Self::Parse,
         Self::More,
         Self::Welcome,
         Self::Opened,
@@ -70,6 +75,7 @@ impl Kind {
         Self::Error,
         Self::Closed,
         Self::Figures,
+        Self::Parsed,
         Self::Item,
     ];
 

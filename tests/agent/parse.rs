@@ -1,0 +1,35 @@
+//! An exception in a text, with the hint that a guest's own would have.
+
+use belljar::agent::Kind;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+const TEXT: &str = "noise\nTraceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    import yaml\n\
+                    ModuleNotFoundError: No module named 'yaml'\n";
+
+fn parsed(client: &mut Client, text: &[u8]) -> Value {
+    let id = client.id();
+    client.say(Kind::Parse, id, &json!({}), &[text]);
+    let answer = client.answer(id);
+    assert_eq!(answer.kind, Kind::Parsed);
+    serde_json::from_slice(answer.parts()[0]).expect("a JSON object")
+}
+
+both! {
+    fn a_text_is_read_and_has_its_hint(_who) {
+        let mut client = Client::new();
+        let error = parsed(&mut client, TEXT.as_bytes());
+        assert_eq!((&error["type_name"], &error["line"]), (&json!("ModuleNotFoundError"), &json!(3)));
+        assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("PyYAML")), "{error}");
+        assert_eq!(parsed(&mut client, b"all is well \xff"), Value::Null);
+        assert_eq!(parsed(&mut client, b""), Value::Null);
+        // As a descriptor, from 64 KiB on.
+        let long = "x\n".repeat(50_000) + TEXT;
+        assert_eq!(parsed(&mut client, long.as_bytes())["message"], "No module named 'yaml'");
+        let id = client.id();
+        client.say(Kind::Parse, id, &json!({}), &[&vec![b'x'; (1 << 20) + 1]]);
+        assert_eq!(client.answer(id).header["code"], "request");
+        client.finish();
+    }
+}

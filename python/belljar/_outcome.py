@@ -9,7 +9,7 @@ from . import _errors as errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ._apply import Draft
@@ -151,6 +151,8 @@ class Outcome:
         self.dropped: Mapping[str, int] = fields["dropped"]
         #: Files that the run left in a fresh working directory or in a draft, by path.
         self.files = files
+        # What a draft would do, for apply().
+        self._steps: Sequence[Mapping[str, Any]] = fields["changes"].pop("draft", ())
         self.changes = Changes(fields["changes"])
         self.usage = Usage(fields["usage"])
         self.isolation = Isolation(fields["isolation"])
@@ -190,13 +192,17 @@ class Outcome:
             raise errors.JobCancelled("the job was cancelled")
         return self
 
-    def apply(self) -> Mapping[str, str]:
-        """Writes the draft to its folder. Gives the paths that were left alone, and why."""
+    def apply(self, allow: Iterable[str] = ()) -> Mapping[str, str]:
+        """Writes the draft to its folder. Gives the paths that were left alone, and why.
+
+        As `belljar run --apply` does it: links only if they stay in the folder, and paths that tools on the host obey
+        by themselves (`.git`, `.envrc`) only if `allow` names them or a folder that they are in.
+        """
         if self._draft is None:
             raise errors.BelljarError("there is no draft to apply", "run with workdir= and draft=True")
         if self.changes.applied:
             raise errors.BelljarError("the draft was applied already")
-        skipped = self._draft.apply(self.changes, self.files)
+        skipped = self._draft.apply(self.changes, self._steps, self.files, allow)
         self.changes = Changes({**self.changes._fields, "applied": True, "skipped": skipped})
         return skipped
 

@@ -145,24 +145,6 @@ def test_a_callback_that_raises_ends_the_job() -> None:
     assert time.monotonic() - start < 30
 
 
-def test_drafts_and_workdirs(tmp_path: Path) -> None:
-    (tmp_path / "kept").write_text("old")
-    source = "open('kept', 'w').write('new'); open('made', 'w').write('x')"
-    outcome = belljar.run(source, workdir=tmp_path, draft=True).check()
-    assert (outcome.changes.modified, outcome.changes.created) == (["kept"], ["made"])
-    assert not outcome.changes.applied and (tmp_path / "kept").read_text() == "old"
-    assert outcome.files["kept"].text() == "new"
-    # Somebody has looked at it, and wants it.
-    assert outcome.apply() == {} and outcome.changes.applied
-    assert (tmp_path / "kept").read_text() == "new" and (tmp_path / "made").read_text() == "x"
-    with pytest.raises(belljar.BelljarError, match="already"):
-        outcome.apply()
-    (tmp_path / "kept").write_text("old")
-    # Control: without a draft the same code writes.
-    belljar.run(source, workdir=tmp_path).check()
-    assert (tmp_path / "kept").read_text() == "new"
-
-
 def test_dropped_output_is_said() -> None:
     outcome = belljar.run("print('a' * 5000)", output=1024)
     assert outcome.dropped["stdout"] > 0 and "bytes dropped]" in outcome.stdout
@@ -203,38 +185,3 @@ def test_async_twins(tmp_path: Path) -> None:
     assert told == ["code\n"]
     # A second loop in the same process.
     assert asyncio.run(main()) == ["code\n", "file\n", "c\n"]
-
-
-def test_a_draft_is_applied_without_surprises(tmp_path: Path) -> None:
-    folder, other = tmp_path / "folder", tmp_path / "other"
-    folder.mkdir()
-    other.mkdir()
-    for name in ("gone", "busy", "swapped"):
-        (folder / name).write_text("old")
-    (folder / "deep").mkdir()
-    source = """
-import os
-os.remove('gone')
-for name in ('busy', 'swapped', 'deep/new', 'fresh/deeper/file'):
-    os.makedirs(os.path.dirname(name) or '.', exist_ok=True)
-    open(name, 'w').write('guest')
-os.symlink('/etc/passwd', 'link')
-"""
-    outcome = belljar.run(source, workdir=folder, draft=True).check()
-    assert (folder / "gone").exists()
-    # Meanwhile on the host: one file is changed, another becomes a link to elsewhere, and a folder too.
-    later = time.time() + 10
-    (folder / "busy").write_text("host")
-    os.utime(folder / "busy", (later, later))
-    (folder / "swapped").unlink()
-    (folder / "swapped").symlink_to(other / "victim")
-    (folder / "deep").rmdir()
-    (folder / "deep").symlink_to(other)
-    skipped = outcome.apply()
-    assert not (folder / "gone").exists()
-    assert (folder / "busy").read_text() == "host" and (folder / "fresh/deeper/file").read_text() == "guest"
-    assert not (other / "victim").exists() and not (other / "new").exists()
-    assert {"busy", "swapped", "deep/new", "link"} <= set(skipped)
-    assert not list(folder.glob(".*")), "nothing is left beside"
-    with pytest.raises(belljar.BelljarError, match="no draft"):
-        belljar.run("1").apply()

@@ -26,7 +26,7 @@ mod take;
 mod testing;
 mod trust;
 
-pub use apply::{Applied, ApplyError, ApplyOptions, apply};
+pub use apply::{Applied, ApplyError, ApplyOptions, apply, steps};
 pub use beneath::Folder;
 pub use changes::changes;
 pub use collect::{CollectOptions, Collected, collect};

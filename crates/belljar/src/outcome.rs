@@ -141,6 +141,43 @@ pub struct Changes {
     pub applied: bool,
     /// Whether the lists stop at a bound.
     pub truncated: bool,
+    /// A draft that was taken out of its jar and not applied, step by step, for whoever applies it later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draft: Vec<DraftStep>,
+}
+
+/// What applying a draft does to one path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DraftStep {
+    /// The path, as in the lists.
+    pub path: String,
+    /// Its bytes.
+    pub name: Vec<u8>,
+    /// What is done.
+    pub step: Step,
+    /// Why it is not to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// How a path is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// It goes.
+    Delete,
+    /// A folder is made.
+    Folder,
+    /// A file is written.
+    File {
+        /// Whether it can be run.
+        executable: bool,
+    },
+    /// A symbolic link is made.
+    Link {
+        /// Where it points.
+        target: Vec<u8>,
+    },
 }
 
 /// What a job used.

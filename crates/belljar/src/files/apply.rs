@@ -23,6 +23,7 @@ use super::draft::{Action, DraftChange, DraftChanges, Stamp};
 use super::scan::Kind;
 use super::trust::{TrustClass, trust_class};
 use super::{FilesError, display};
+use crate::outcome::{DraftStep, Step};
 
 mod select;
 
@@ -124,6 +125,35 @@ pub fn apply(
         }
     }
     Ok(work.applied)
+}
+
+/// The same as steps, in their order, for a caller that has the content and applies it later.
+pub fn steps(draft: &DraftChanges) -> Vec<DraftStep> {
+    let mut skipped = BTreeMap::new();
+    select::select(&draft.changes, &ApplyOptions::default(), &mut skipped);
+    let all: Vec<&DraftChange> = draft.changes.iter().collect();
+    let step = |change: &&DraftChange| match (change.action, &change.kind) {
+        (Action::Delete, _) => Step::Delete,
+        (_, Kind::Folder { .. }) => Step::Folder,
+        (_, Kind::Link { target }) => Step::Link {
+            target: target.clone().unwrap_or_default(),
+        },
+        _ => Step::File {
+            executable: change.mode & 0o100 != 0,
+        },
+    };
+    order(&all)
+        .iter()
+        .map(|change| {
+            let path = display(&change.path);
+            DraftStep {
+                refused: skipped.get(&path).cloned(),
+                path,
+                name: change.path.clone(),
+                step: step(change),
+            }
+        })
+        .collect()
 }
 
 /// Deletions from the inside out, then folders from the outside in, then the rest.

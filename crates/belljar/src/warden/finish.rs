@@ -257,7 +257,10 @@ fn host_changes(
     }
     // Nothing else is left of a draft: a caller may look at it, and apply it later.
     let taken = match collect {
-        Some(Collect::Take(most)) => files::take(upper, &mut changes, *most),
+        Some(Collect::Take(most)) => {
+            changes.draft = files::steps(&draft);
+            files::take(upper, &mut changes, *most)
+        }
         _ => Vec::new(),
     };
     Ok((changes, taken))

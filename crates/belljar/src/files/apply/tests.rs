@@ -285,3 +285,49 @@ fn a_replaced_file_keeps_its_owner() {
     assert_eq!((meta.uid(), meta.gid()), (4321, 1234));
     assert_eq!(text(&overlay.lower.join("mine")), "new\n");
 }
+
+#[test]
+fn steps_are_what_applying_does_and_say_what_it_leaves_out() {
+    let overlay = Overlay::new(
+        |lower| plant(lower, &["edit", "gone/a", ".envrc"]),
+        "echo more >> edit && rm -r gone && mkdir -p empty/deep && echo > run && chmod +x run && ln -s edit in && ln -s /etc out \
+         && echo evil > .envrc && mkdir .git && echo > .git/config",
+    );
+    let draft = overlay.draft();
+    let steps = steps(&draft);
+    let file = |executable| Step::File { executable };
+    let done: Vec<(&str, &Step)> = steps
+        .iter()
+        .filter(|step| step.refused.is_none())
+        .map(|step| (step.path.as_str(), &step.step))
+        .collect();
+    assert_eq!(
+        done,
+        [
+            ("gone/a", &Step::Delete),
+            ("gone", &Step::Delete),
+            ("empty", &Step::Folder),
+            ("empty/deep", &Step::Folder),
+            ("edit", &file(false)),
+            (
+                "in",
+                &Step::Link {
+                    target: b"edit".into()
+                }
+            ),
+            ("run", &file(true)),
+        ]
+    );
+    let refused: BTreeMap<String, String> = steps
+        .iter()
+        .filter_map(|step| Some((step.path.clone(), step.refused.clone()?)))
+        .collect();
+    assert_eq!(
+        refused,
+        overlay.apply(&draft, &ApplyOptions::default()).unwrap().skipped
+    );
+    assert_eq!(
+        refused.keys().collect::<Vec<_>>(),
+        [".envrc", ".git", ".git/config", "out"]
+    );
+}

@@ -1,4 +1,4 @@
-"""Makes bytecode in a jar without a network. Each line of stdin names a piece and a source below /env; the piece goes to /made.
+"""Makes bytecode in a jar without a network. Each line of stdin names a piece below /made and a source below /env.
 
 Sources are read and compiled, never run. What does not compile gets no bytecode.
 """
@@ -11,7 +11,7 @@ import warnings
 
 
 def piece(path):
-    """The content of a .pyc for the source at this path; nobody checks it against the source again, which cannot change."""
+    """The content of a .pyc for the source at this path, which cannot change: nobody compares the two again."""
     with open(path, "rb") as file:
         text = file.read()
     code = compile(text, path, "exec", dont_inherit=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import until
+from support import alive, until
 
 from .desk import PYTHON, UV, Desk, message, uv
 from .index import Index, Offer
@@ -21,17 +21,22 @@ from .packages import Entry, bomb, wheel
 VERSION = "import lib; print(lib.version)"
 
 
-def builders() -> list[int]:
-    """Processes of uv, whoever's they are, that run now."""
+def builders(ancestor: int) -> list[int]:
+    """Processes of uv that a process, or one that it started, has started."""
     found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if os.path.samefile(entry / "exe", UV):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
+        try:
+            if entry.name.isdigit() and os.path.samefile(entry / "exe", UV) and ancestor in ancestors(int(entry.name)):
+                found.append(int(entry.name))
+        except OSError:
+            continue
     return found
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        yield pid
 
 
 def test_twenty_ask_and_one_builds(each_desk: Desk, index: Index) -> None:
@@ -98,14 +103,14 @@ def gate(index: Index) -> Iterator[None]:
 
 def test_nothing_of_a_killed_build_goes_on(desk: Desk, index: Index, gate: None) -> None:
     offer = index.offer(Offer(wheel("lib", "1"), gate=threading.Event()))
-    before = set(builders())
     victim = desk.start("run", "--python", PYTHON, "--with", "lib", "-c", VERSION)
     assert offer.begun.wait(60)
     # Control: it is seen while it runs.
-    assert set(builders()) - before
+    running = builders(victim.pid)
+    assert running
     victim.send_signal(signal.SIGKILL)
     victim.communicate(timeout=60)
-    until(lambda: not set(builders()) - before)
+    until(lambda: not any(map(alive, running)))
     assert desk.environments() == []
     assert offer.gate is not None
     offer.gate.set()

@@ -2,9 +2,11 @@
 
 import posix
 import sys
-from time import perf_counter
+from time import perf_counter, sleep
 
 TEXT, ENTRIES = 400, 16
+# How often, and how long each time, threads that are told to end are waited for.
+LOOKS, PAUSE = 50, 0.002
 
 
 def preload(names, flush):
@@ -21,7 +23,30 @@ def one(name, seen, flush):
         error = f"{type(fault).__name__}: {text(fault)}"[:TEXT]
     seconds = perf_counter() - start
     flush()
+    settle()
     return {"name": name, "error": error, "seconds": seconds, **seen.new()}
+
+
+def settle():
+    """Lets libraries end the threads that they end at every fork and start again at need.
+
+    OpenBLAS does, which has one for each further processor. What is left afterwards would be missing in a worker.
+    """
+    if len(threads()) == 1:
+        return
+    import warnings
+
+    with warnings.catch_warnings():
+        # That there are threads at a fork is what this is about.
+        warnings.simplefilter("ignore")
+        child = posix.fork()
+        if child == 0:
+            posix._exit(0)
+    posix.waitpid(child, 0)
+    for _ in range(LOOKS):
+        if len(threads()) == 1:
+            return
+        sleep(PAUSE)
 
 
 def text(fault):

@@ -42,6 +42,8 @@ use message::{FromKeeper, ToKeeper};
 pub(crate) struct Spec {
     /// Modules that the template imports, in this order.
     pub preload: Vec<String>,
+    /// Whether somebody named these modules. Otherwise one that a template cannot have is left out, and jobs stay warm.
+    pub asked: bool,
     /// Workers after which a template is replaced.
     pub rotate_jobs: u32,
     /// Time after which a template is replaced.

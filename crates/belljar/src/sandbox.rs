@@ -45,6 +45,8 @@ struct Inner {
     binary: PathBuf,
     /// What a template imports before it makes workers.
     preload: Vec<String>,
+    /// Whether somebody named these modules, and they are not an environment's own.
+    asked: bool,
     /// Held, so that nobody prunes it while jars show it.
     environment: Option<Environment>,
     /// What makes two sandboxes the same to a pool.
@@ -77,18 +79,19 @@ impl Sandbox {
 
     /// A sandbox that carries out this plan by this binary.
     pub(crate) fn with_binary(plan: Plan, binary: PathBuf) -> Self {
-        Self::of(plan, binary, Vec::new(), None)
+        Self::of(Inner {
+            plan,
+            binary,
+            preload: Vec::new(),
+            asked: false,
+            environment: None,
+            digest: OnceLock::new(),
+        })
     }
 
-    fn of(plan: Plan, binary: PathBuf, preload: Vec<String>, environment: Option<Environment>) -> Self {
+    fn of(inner: Inner) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                plan,
-                binary,
-                preload,
-                environment,
-                digest: OnceLock::new(),
-            }),
+            inner: Arc::new(inner),
         }
     }
 
@@ -105,17 +108,24 @@ impl Sandbox {
             environment,
             ..
         } = &*self.inner;
-        Ok(Self::of(
-            plan.clone(),
-            binary.clone(),
+        Ok(Self::of(Inner {
+            plan: plan.clone(),
+            binary: binary.clone(),
             preload,
-            environment.clone(),
-        ))
+            asked: true,
+            environment: environment.clone(),
+            digest: OnceLock::new(),
+        }))
     }
 
     /// Modules that are imported before a job comes, where it comes through a pool.
     pub fn preload(&self) -> &[String] {
         &self.inner.preload
+    }
+
+    /// Whether jobs rather run cold than without one of these modules.
+    pub(crate) fn asked_for_preload(&self) -> bool {
+        self.inner.asked
     }
 
     /// The environment that the guest sees.
@@ -139,10 +149,11 @@ impl Sandbox {
                 plan,
                 binary,
                 preload,
+                asked,
                 ..
             } = &*self.inner;
             // A plan is plain data: it always has a JSON form.
-            let bytes = serde_json::to_vec(&(plan, binary, preload)).unwrap_or_default();
+            let bytes = serde_json::to_vec(&(plan, binary, preload, asked)).unwrap_or_default();
             sha2::Sha256::digest(bytes).into()
         })
     }
@@ -334,7 +345,8 @@ impl Builder {
     }
 
     /// Shows the guest this environment, and imports what it was asked for before a job comes, unless
-    /// [`preload`](Self::preload) says otherwise.
+    /// [`preload`](Self::preload) says otherwise. A module whose import leaves threads is then left out, and not asked for:
+    /// with it there would be no workers.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -363,10 +375,18 @@ impl Builder {
     pub fn build(self) -> Result<Sandbox, Error> {
         let binary = find_binary(self.binary.as_deref())?;
         let of_environment = || self.environment.as_ref().map(Environment::modules);
+        let asked = self.preload.is_some();
         let preload = self.preload.or_else(of_environment).unwrap_or_default();
         check_modules(&preload)?;
         let plan = crate::prepare_in(&self.policy, &Host::probe(), self.environment.as_ref())?;
-        Ok(Sandbox::of(plan, binary, preload, self.environment))
+        Ok(Sandbox::of(Inner {
+            plan,
+            binary,
+            preload,
+            asked,
+            environment: self.environment,
+            digest: OnceLock::new(),
+        }))
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod jars;
 mod loops;
+mod preloading;
 mod templates;
 
 use std::io;

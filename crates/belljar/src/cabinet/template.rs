@@ -37,6 +37,8 @@ pub(super) struct Template {
     pub deadline: Option<Instant>,
     /// Whether it was told to end.
     pub leaving: bool,
+    /// Whether one with fewer imports takes its place once it is gone.
+    pub replaced: bool,
 }
 
 /// Starts a template and tells it what to import.
@@ -98,6 +100,7 @@ pub(super) fn start(room: &Room<'_>, preload: &[String]) -> io::Result<Template>
         printed: Vec::new(),
         deadline: None,
         leaving: false,
+        replaced: false,
     })
 }
 

@@ -16,6 +16,7 @@ fn open(preload: &[&str]) -> Cabinet {
     assert_eq!(unfit(&plan), None);
     let spec = Spec {
         preload: preload.iter().map(|name| (*name).to_owned()).collect(),
+        asked: true,
         rotate_jobs: 100,
         rotate_after: Duration::from_secs(3600),
     };

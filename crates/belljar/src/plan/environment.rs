@@ -8,6 +8,9 @@ use crate::python::Interpreter;
 /// The guest's home: beside /jar, so that tools' caches are not among what the run leaves there.
 pub(crate) const HOME: &str = "/tmp/home";
 
+/// Where matplotlib keeps its settings and caches.
+pub(crate) const MATPLOTLIB: &str = "/tmp/home/.config/matplotlib";
+
 /// Folders below HOME that tools are pointed to.
 const CACHES: [(&str, &str); 11] = [
     ("XDG_CACHE_HOME", ".cache"),
@@ -24,14 +27,20 @@ const CACHES: [(&str, &str); 11] = [
 ];
 
 /// Thread pools would otherwise size themselves by the host's processors and hit the process limit.
-const THREADS: [&str; 6] = [
+const THREADS: [&str; 9] = [
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
     "POLARS_MAX_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
     "PYTHON_CPU_COUNT",
 ];
+
+/// pyarrow's allocator starts a thread at import, with which no worker could be forked from a template.
+const ALLOCATOR: (&str, &str) = ("JE_ARROW_MALLOC_CONF", "background_thread:false");
 
 /// Whether belljar sets this variable itself. The others are the policy's own; they may be secrets, and no template gets them.
 pub(crate) fn is_ours(name: &str) -> bool {
@@ -46,7 +55,10 @@ pub(crate) fn is_ours(name: &str) -> bool {
         "PYTHONNOUSERSITE",
         "VIRTUAL_ENV",
     ];
-    OTHERS.contains(&name) || THREADS.contains(&name) || CACHES.iter().any(|(cache, _)| *cache == name)
+    OTHERS.contains(&name)
+        || name == ALLOCATOR.0
+        || THREADS.contains(&name)
+        || CACHES.iter().any(|(cache, _)| *cache == name)
 }
 
 pub(super) fn environment(policy: &Policy, python: &Interpreter) -> BTreeMap<String, String> {
@@ -72,6 +84,7 @@ pub(super) fn environment(policy: &Policy, python: &Interpreter) -> BTreeMap<Str
     for name in THREADS {
         set(name, &threads);
     }
+    set(ALLOCATOR.0, ALLOCATOR.1);
     set("PYTHONDONTWRITEBYTECODE", "1");
     set("PYTHONNOUSERSITE", "1");
     if let Some(venv) = &python.venv {

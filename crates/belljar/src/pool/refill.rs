@@ -252,6 +252,7 @@ fn tidy(core: &Core, state: &mut State, now: Instant) -> Option<Action> {
 fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
     let spec = Spec {
         preload: sandbox.preload().to_vec(),
+        asked: sandbox.asked_for_preload(),
         rotate_jobs: core.settings.rotate_jobs,
         rotate_after: core.settings.rotate_after,
     };

@@ -9,6 +9,7 @@ use belljar_linux::process;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::jars::Jar;
+use super::preloading::Preloading;
 use crate::cabinet::Told;
 use crate::cabinet::message::{ToKeeper, receive, tell};
 use crate::cabinet::networks::Networks;
@@ -77,6 +78,8 @@ pub(super) struct Keeper<'a> {
     pub templates: HashMap<u64, Template>,
     pub current: Option<u64>,
     pub next_template: u64,
+    /// What templates import, and what they cannot have.
+    pub preloading: Preloading,
     /// Why no template can be had; nothing more is started then.
     pub cold: Option<String>,
     /// By the engine's number.
@@ -103,6 +106,7 @@ impl<'a> Keeper<'a> {
             templates: HashMap::new(),
             current: None,
             next_template: 0,
+            preloading: Preloading::new(spec),
             cold: None,
             jars: HashMap::new(),
             waiting: VecDeque::new(),

@@ -7,8 +7,9 @@ use belljar_linux::process::Ended;
 use rustix::io::Errno;
 
 use super::loops::{Keeper, Source};
+use super::preloading::culprits;
 use crate::cabinet::Told;
-use crate::cabinet::message::TemplateReady;
+use crate::cabinet::message::{Preloaded, TemplateReady};
 use crate::cabinet::template;
 
 /// How long the imports of a template may take.
@@ -20,7 +21,7 @@ const KEPT_OUTPUT: usize = 2048;
 
 impl Keeper<'_> {
     pub(super) fn start_template(&mut self) -> io::Result<()> {
-        let mut template = template::start(self.room, &self.spec.preload)?;
+        let mut template = template::start(self.room, &self.preloading.modules)?;
         template.deadline = Some(Instant::now() + PRELOAD);
         let number = self.next_template;
         self.next_template += 1;
@@ -82,7 +83,7 @@ impl Keeper<'_> {
             }
         };
         if let Some(reason) = said.unable {
-            self.go_cold(number, reason);
+            self.unfit(number, &[], reason);
         } else if let Some(ready) = said.ready {
             self.template_ready(number, ready);
         } else if let Some(jar) = said.forked {
@@ -117,16 +118,17 @@ impl Keeper<'_> {
         };
         let pid = template.process.pid() as i32;
         if let Err(reason) = self.look.template(pid, &known) {
-            let culprits = culprits(&ready);
-            return self.go_cold(number, format!("{reason}{culprits}"));
+            return self.unfit(number, &ready.modules, reason);
         }
         template.ready = true;
         template.deadline = None;
         template.since = Instant::now();
         let old = self.current.replace(number);
+        let mut modules = ready.modules;
+        modules.extend_from_slice(&self.preloading.left_out);
         self.tell(Told::Ready {
             python: ready.python,
-            modules: ready.modules,
+            modules,
         });
         if old.is_some() {
             self.tell(Told::Rotated);
@@ -155,11 +157,36 @@ impl Keeper<'_> {
         }
     }
 
+    /// No worker can come of this template. One with fewer imports takes its place, if nobody asked for them all.
+    fn unfit(&mut self, number: u64, report: &[Preloaded], reason: String) {
+        // What it said before it was killed.
+        if self
+            .templates
+            .get(&number)
+            .is_none_or(|template| template.replaced)
+        {
+            return;
+        }
+        if !self.preloading.leave_out(report, &reason) {
+            return self.go_cold(number, format!("{reason}{}", culprits(report)));
+        }
+        if let Some(template) = self.templates.get_mut(&number) {
+            // Not before it is gone: to the look at the next one it would be a stranger.
+            template.replaced = true;
+            template.deadline = None;
+            let _ = template.process.kill();
+        }
+    }
+
     /// No worker can come of this template, nor of another one with the same imports.
     fn go_cold(&mut self, number: u64, reason: String) {
         if let Some(template) = self.templates.remove(&number) {
             let _ = template.process.kill();
         }
+        self.stay_cold(reason);
+    }
+
+    fn stay_cold(&mut self, reason: String) {
         self.tell(Told::Cold {
             reason: reason.clone(),
         });
@@ -204,10 +231,12 @@ impl Keeper<'_> {
         let last = printed.lines().last().unwrap_or_default();
         if !template.ready {
             let reason = format!("the template died before it was ready: {last}");
-            self.tell(Told::Cold {
-                reason: reason.clone(),
-            });
-            self.cold = Some(reason);
+            let again = template.replaced || self.preloading.leave_out(&[], &reason);
+            match again.then(|| self.start_template()) {
+                Some(Ok(())) => {}
+                Some(Err(error)) => self.stay_cold(format!("no template can be started: {error}")),
+                None => self.stay_cold(reason),
+            }
             return;
         }
         let forking: Vec<u64> = self
@@ -224,11 +253,7 @@ impl Keeper<'_> {
             let what = format!("a template died: {last}");
             self.tell(Told::Lost { what });
             if let Err(error) = self.start_template() {
-                let reason = format!("no template can be started: {error}");
-                self.tell(Told::Cold {
-                    reason: reason.clone(),
-                });
-                self.cold = Some(reason);
+                self.stay_cold(format!("no template can be started: {error}"));
             }
         }
     }
@@ -243,25 +268,7 @@ impl Keeper<'_> {
             let _ = template.process.kill();
             return;
         }
-        self.go_cold(
-            number,
-            format!("the imports took more than {} s", PRELOAD.as_secs()),
-        );
-    }
-}
-
-/// The modules whose import left what a template must not have.
-fn culprits(ready: &TemplateReady) -> String {
-    let names: Vec<&str> = ready
-        .modules
-        .iter()
-        .filter(|module| {
-            !(module.threads.is_empty() && module.shared.is_empty() && module.descriptors.is_empty())
-        })
-        .map(|module| module.name.as_str())
-        .collect();
-    match names.as_slice() {
-        [] => String::new(),
-        names => format!("; importing {} did that", names.join(", ")),
+        let reason = format!("the imports took more than {} s", PRELOAD.as_secs());
+        self.unfit(number, &[], reason);
     }
 }

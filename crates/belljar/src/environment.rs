@@ -3,10 +3,11 @@
 //! A **wish** (requirements and an interpreter) leads to a **lock** (versions with hashes), and the lock to an
 //! **environment**: a virtualenv in the cache folder, shown to guests read-only at [`INSIDE`]. The same wish finds its
 //! environment again by reading two files. Everything that touches a package happens in a jar: uv resolves and unpacks
-//! in one that has the network, and no code of a package runs there unless builds are allowed; bytecode is made in
-//! another that has none.
+//! in one that has the network, and no code of a package runs there unless builds are allowed; bytecode and caches are
+//! made in others that have none.
 
 mod about;
+mod baked;
 mod build;
 mod bytecode;
 mod digest;
@@ -84,6 +85,11 @@ impl Environment {
     /// The folder on the host.
     pub fn folder(&self) -> &Path {
         &self.inner.folder
+    }
+
+    /// Links that a run has to caches that are made already.
+    pub(crate) fn links(&self) -> Vec<crate::python::Link> {
+        baked::links(&self.inner.about.caches)
     }
 
     /// Modules that what was asked for is imported by, as far as its metadata tells.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Isolation;
 use crate::policy::{Limits, Network, Workdir};
 
-pub(crate) use environment::HOME;
+pub(crate) use environment::{HOME, MATPLOTLIB};
 pub use refusal::Refusal;
 pub(crate) use resolve::{RUNTIME, SCRIPT};
 pub use step::{Namespace, Rlimit, Step};

@@ -234,7 +234,9 @@ pub fn for_policy(policy: &Policy) -> Result<Interpreter, InterpreterError> {
 
 /// The interpreter that a policy asks for, in an environment.
 pub fn for_environment(policy: &Policy, environment: &Environment) -> Result<Interpreter, InterpreterError> {
-    fitted(policy, Some(environment.folder()))
+    let mut found = fitted(policy, Some(environment.folder()))?;
+    found.links.extend(environment.links());
+    Ok(found)
 }
 
 /// With all that it needs under this policy, whose mounts must leave it alone.

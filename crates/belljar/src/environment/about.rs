@@ -13,6 +13,9 @@ pub struct About {
     pub python: String,
     /// What is installed.
     pub packages: Vec<Package>,
+    /// Caches of packages that are made already.
+    #[serde(default)]
+    pub caches: Vec<String>,
     /// Bytes of its files. Some are shared with other environments on disk.
     pub size: u64,
     /// How many files.

@@ -12,7 +12,7 @@ use super::room::{Ran, UvRoom};
 use super::settings::IndexSettings;
 use super::store::{self, Store};
 use super::uv::Uv;
-use super::{About, EnvironmentError, INSIDE, Wish, bytecode, digest, metadata, reason, tree};
+use super::{About, EnvironmentError, INSIDE, Wish, baked, bytecode, digest, metadata, reason, tree};
 use crate::requirement::Requirements;
 
 /// Builds environments for one wish.
@@ -150,6 +150,15 @@ impl<'a> Builder<'a> {
             },
             tell,
         )?;
+        baked::add(
+            &baked::Place {
+                environment: &environment,
+                site: &self.site(),
+                interpreter: &self.wish.interpreter,
+                binary: self.binary,
+            },
+            tell,
+        )?;
         tell(Progress::Finishing);
         let folders = tree::walk(&environment).map_err(io("read"))?;
         tree::make_read_only(&environment, &folders).map_err(io("make read-only"))?;
@@ -268,6 +277,7 @@ impl<'a> Builder<'a> {
             requirements: self.wish.requirements.iter().map(ToString::to_string).collect(),
             python: self.wish.interpreter.version.to_string(),
             packages: metadata::packages(&environment.join(self.site()), &asked),
+            caches: baked::names(environment),
             size,
             files,
             built: now.as_secs(),

@@ -25,6 +25,8 @@ pub enum Progress {
         /// How many files have none yet.
         files: usize,
     },
+    /// Caches that packages would make in every run are made.
+    Caching,
     /// What was built is measured and put into its place.
     Finishing,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Progress {
             Self::Installing { packages } => write!(f, "installing {packages} packages"),
             Self::Downloading(what) => write!(f, "downloading {what}"),
             Self::Compiling { files } => write!(f, "compiling {files} files"),
+            Self::Caching => f.write_str("making caches of packages"),
             Self::Finishing => f.write_str("putting it into place"),
         }
     }

@@ -22,12 +22,14 @@ use crate::sandbox::Sandbox;
 /// Where the build's jar sees uv, and the folder with the wheels and what is being built.
 const UV: &str = "/uv";
 pub(super) const CACHE: &str = "/cache";
-/// Where bytecode is put by the jar that makes it.
+/// Where bytecode and caches are put by the jar that makes it.
 pub(super) const MADE: &str = "/made";
 
 /// The largest file of a package: the libraries of torch have 2 GiB.
 const LARGEST_FILE: u64 = 4 << 30;
 const LONGEST: Duration = Duration::from_secs(30 * 60);
+/// Code of packages that takes longer than this does without.
+const PACKAGES: Duration = Duration::from_secs(120);
 const MEMORY: u64 = 2 << 30;
 /// What uv says at most: a lock has some hundred bytes for each file of a package.
 const MOST_OUTPUT: u64 = 64 << 20;
@@ -142,6 +144,32 @@ pub(super) fn python(
     command.args(["-I", "-S", "-B", "-c", code]);
     command
         .stdin(Stdio::Bytes(input.into_bytes()))
+        .stdout(Stdio::Piped)
+        .stderr(Stdio::Piped);
+    watch(command.spawn()?, made, &mut |_| {})
+}
+
+/// As [`python`], with the environment's packages, whose code runs: as a guest that uses them would be.
+pub(super) fn packages(
+    binary: &Path,
+    interpreter: &Interpreter,
+    environment: &Path,
+    made: &Path,
+    code: &str,
+) -> Result<Ran, EnvironmentError> {
+    let mut policy = policy(Network::None);
+    policy.limits.timeout = Some(PACKAGES);
+    policy.mounts = vec![Mount {
+        source: made.to_path_buf(),
+        target: MADE.into(),
+        access: Access::ReadWrite,
+    }];
+    let interpreter = interpreter.clone().inside(environment);
+    let sandbox = sandbox(&policy, &interpreter, binary)?;
+    let mut command = sandbox.command(&interpreter.executable);
+    command
+        .args(["-B", "-c", code])
+        .stdin(Stdio::Null)
         .stdout(Stdio::Piped)
         .stderr(Stdio::Piped);
     watch(command.spawn()?, made, &mut |_| {})

@@ -113,6 +113,7 @@ python-check: $(TOOLS)
 	$(VENV)/bin/mypy python/belljar
 	MYPYPATH=python $(VENV)/bin/mypy python/tests
 	MYPYPATH=python $(VENV)/bin/mypy examples
+	MYPYPATH=python:tests/packages $(VENV)/bin/mypy tests/packages/run.py
 
 .PHONY: docs-check
 docs-check:
@@ -146,6 +147,12 @@ $(BENCH_VENV)/complete: benches/packages.txt
 	$(BENCH_VENV)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement benches/packages.txt
 	chmod -R a+rX $(BENCH_VENV)
 	touch $@
+
+# Needs a network, and takes minutes and some gigabytes of the cache folder.
+.PHONY: packages
+packages: binaries $(TOOLS)  ## Try the most used packages in jars, from the registry; writes docs/packages.md
+	PATH="$(abspath $(VENV))/bin:$$PATH" PYTHONPATH=python BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) \
+		$(VENV)/bin/python -B tests/packages/run.py $(if $(ONLY),--only $(ONLY),--write docs/packages.md)
 
 .PHONY: soak
 soak: build  ## Two thousand runs, ten thousand warm jobs, two thousand kills: nothing may be left, nothing may grow

@@ -1,0 +1,65 @@
+"""`make packages`: the most used packages, installed from the registry and tried in jars; writes docs/packages.md.
+
+    python tests/packages/run.py [--only numpy,pandas] [--write docs/packages.md]
+
+Takes minutes and a network. Set BELLJAR_BIN and PYTHONPATH as the Makefile does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from page import page, row
+from smoke import CASES, OPTIONAL, Case
+from trial import Result, cold, warm
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--only", default="", help="names, with commas between them")
+    options.add_argument("--write", type=Path, help="where the page goes")
+    given = options.parse_args()
+    only = [name for name in given.only.split(",") if name]
+    chosen = [case for case in CASES if (case.name in only if only else case.name not in OPTIONAL)]
+    results = [(case, alone(case)) for case in chosen]
+    all_results = together(chosen) if len(chosen) > 1 else []
+    if given.write:
+        given.write.write_text(page(results, all_results))
+    failed = [case.name for case, result in [*results, *all_results] if result.problem]
+    print(f"{len(results)} packages, failed: {', '.join(failed) or 'none'}")
+    return int(bool(failed))
+
+
+def alone(case: Case) -> Result:
+    """In an environment of its own."""
+    result = Result()
+    cold(case, result)
+    if not result.problem:
+        warm([(case, result)])
+    print(row(case, result), flush=True)
+    return result
+
+
+def together(cases: Iterable[Case]) -> list[tuple[Case, Result]]:
+    """All of them in one environment, as far as limits of their own allow."""
+    names = tuple(dict.fromkeys(name for case in cases for name in case.requirements))
+    print(f"{len(names)} packages in one environment", flush=True)
+    tries = []
+    for case in cases:
+        # A template that holds all of them is larger than what one job may have by default.
+        merged = replace(case, requirements=names, limits={"memory": "4G", "network": "loopback", "timeout": "120s"})
+        result = Result()
+        cold(merged, result)
+        tries.append((merged, result))
+    warm([(case, result) for case, result in tries if not result.problem])
+    for case, result in tries:
+        print(row(case, result), flush=True)
+    return tries
+
+
+if __name__ == "__main__":
+    sys.exit(main())

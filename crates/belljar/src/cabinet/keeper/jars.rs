@@ -229,9 +229,10 @@ impl Keeper<'_> {
         let Some(jar) = self.jars.remove(&number) else {
             return;
         };
-        if let Some((pid, _)) = jar.worker {
+        if let Some((pid, process)) = jar.worker {
             // Its template reaps it, or has done so and has not told yet.
             self.workers.remove(&pid);
+            self.unwatch(process);
         }
         if let Some(network) = jar.network {
             self.networks.give_back(network);

@@ -274,9 +274,13 @@ impl Keeper<'_> {
         }
         report(jar.report.as_ref(), ended);
         jar.report = None;
-        jar.worker = None;
         jar.deadline = None;
-        if matches!(jar.state, State::Forking(_)) {
+        let (worker, forking) = (jar.worker.take(), matches!(jar.state, State::Forking(_)));
+        if let Some((_, process)) = worker {
+            // The engine has a copy: closed here and watched still, it would be told of as ended, again and again.
+            self.unwatch(process);
+        }
+        if forking {
             self.jar_failed(number, "seal a worker", Errno::CHILD.raw_os_error());
         }
     }

@@ -1,7 +1,7 @@
 """Runs what the host has encoded, and encodes what comes of it: `values` knows how, and the engine reads neither.
 
-The parcel is read from descriptor 3, where it follows the job: a header of numbers, and a body in which each part
-begins at a multiple of 64, in the stream or as a sealed memfd.
+The parcel is read from descriptor 3, where it follows the job or is its body: a header of numbers, and a body in which
+each part begins at a multiple of 64, in the stream or as a sealed memfd.
 """
 
 import sys
@@ -16,7 +16,7 @@ F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
 
 def invoke(kind, name, job, names, send):
     """Gives what to call; that gives the frame to send."""
-    leave, parts = receive()
+    leave, parts = receive(job.pop("parcel", None))
     values = ready(names)
     sys.meta_path.insert(0, Finder(names))
     if kind == "invoke":
@@ -133,12 +133,16 @@ def evaluate(source, inputs, name, job, values, names):
         return RETURNED, names("report")["dump"]({"refused": fields}).encode(), b""
 
 
-def receive():
-    """How many items may be sent, and the parts."""
-    prefix = exactly(PREFIX)
-    numbers = memoryview(exactly(int.from_bytes(prefix[4:8], "little"))).cast("Q").tolist()
-    size = int.from_bytes(prefix[8:], "little")
-    body = memoryview(mapped(size) if prefix[2] else exactly(size))
+def receive(parcel):
+    """How many items may be sent, and the parts; all of it may have come with the job."""
+    if parcel is not None:
+        middle = PREFIX + int.from_bytes(parcel[4:8], "little")
+        numbers, body = parcel[PREFIX:middle].cast("Q").tolist(), parcel[middle:]
+    else:
+        prefix = exactly(PREFIX)
+        numbers = memoryview(exactly(int.from_bytes(prefix[4:8], "little"))).cast("Q").tolist()
+        size = int.from_bytes(prefix[8:], "little")
+        body = memoryview(mapped(size) if prefix[2] else exactly(size))
     parts, end = [], 0
     for length in numbers[1:]:
         start = -(-end // ALIGN) * ALIGN

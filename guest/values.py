@@ -4,6 +4,8 @@ docs/values.md has the layout. A column holds any number of values of one type, 
 types that are met less often are in files of their own, which `load` brings.
 """
 
+import marshal
+import sys
 from itertools import chain
 
 # Kept apart from the head from this size on, so that it is neither copied nor out of line with an array's needs.
@@ -15,9 +17,15 @@ DEEP = 16
 ITEMS = 1 << 26
 WIDTH = 256
 SHAPES = 64
+# First bytes of what is no pickle, and how values of a function are found.
+PLAIN, MARSHALLED = b"FM"
+CONSTANT, MODULE, NAME, TUPLE, ALIAS, UNION = range(6)
 # What the host can take, as it said with the job: 1 pyarrow.
 host = {"features": 0}
 parts = {}
+
+
+Function: type = type(lambda: None)
 
 
 class ValueRefused(TypeError):
@@ -45,9 +53,7 @@ def part(name):
 
 
 def decode(head, buffers):
-    """The object that the host sent, by pickle: this is the side where that is allowed."""
-    from _pickle import loads
-
+    """The object that the host sent, by pickle or marshal: this is the side where that is allowed."""
     head = memoryview(head)
     if head[0] != 1:
         raise ValueError("the head of a value is of another version")
@@ -56,9 +62,53 @@ def decode(head, buffers):
     for index in range(count):
         sizes = head[3 + 8 * index : 11 + 8 * index].cast("I")
         end = start + sizes[1]
-        found.append(loads(head[at : at + sizes[0]], buffers=buffers[start:end]))
+        found.append(opened(head[at : at + sizes[0]], buffers[start:end]))
         at, start = at + sizes[0], end
     return found[0] if count == 1 else (found[0], *found[1])
+
+
+def opened(data, buffers):
+    if data[0] == PLAIN:
+        return function(*marshal.loads(data[1:]))
+    if data[0] == MARSHALLED:
+        return marshal.loads(data[1:])
+    from _pickle import loads
+
+    return loads(data, buffers=buffers)
+
+
+def function(code, scope, submodules, names, defaults, annotations):
+    """One that the host sent without cloudpickle."""
+    for name in submodules:
+        __import__(name)
+    scope = {name: look_up(value) for name, value in scope.items()}
+    # As in any module: those of the job, and not those that this file has kept.
+    scope["__builtins__"] = vars(sys.modules["builtins"])
+    made = Function(code, scope, names[0], look_up(defaults))
+    made.__name__, made.__qualname__, made.__module__, made.__doc__ = names
+    if annotations:
+        made.__annotations__ = {name: look_up(value) for name, value in annotations.items()}
+    return made
+
+
+def look_up(value):
+    kind, first, *more = value
+    if kind == CONSTANT:
+        return first
+    if kind == TUPLE:
+        return tuple(map(look_up, first))
+    if kind == ALIAS:
+        return look_up(first)[look_up(*more)]
+    if kind == UNION:
+        first, *more = look_up(first)
+        for other in more:
+            first |= other
+        return first
+    __import__(first)
+    place = sys.modules[first]
+    for name in more[0].split(".") if kind == NAME else ():
+        place = getattr(place, name)
+    return place
 
 
 def encode(value):

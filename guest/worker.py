@@ -47,13 +47,28 @@ def exactly(size):
     return content
 
 
+def both(size, more):
+    """A header and a body, which almost always are there at once."""
+    header, body = bytearray(size), bytearray(more)
+    count = readv(3, [header, body])
+    if count < size + more:
+        if count == 0:
+            _exit(0)
+        header[count:] = exactly(max(size - count, 0))
+        start = max(count - size, 0)
+        body[start:] = exactly(more - start)
+    return header, memoryview(body)
+
+
 def receive(parse):
-    """The header of a job, and the parts of its body."""
+    """The header of a job, and the parts of its body; or its parcel, if that is the body."""
     prefix = exactly(PREFIX)
     if prefix[:4] != b"%c\1\0\0" % JOB:
         failed(3, "read the job", EBADMSG)
-    header = parse(exactly(int.from_bytes(prefix[4:8], "little")).decode("utf-8", "surrogateescape"))
-    body = memoryview(exactly(int.from_bytes(prefix[8:], "little")))
+    text, body = both(int.from_bytes(prefix[4:8], "little"), int.from_bytes(prefix[8:], "little"))
+    header = parse(text.decode("utf-8", "surrogateescape"))
+    if "parcel" in header:
+        return header, body
     parts, start = [], 0
     for size in header["parts"]:
         parts.append(bytes(body[start : start + size]))
@@ -73,9 +88,10 @@ def worker(boot, parse, hidden, place):
     if kind == "exec":
         execute(origin, args)
     hidden.show(kind, origin)
-    boot["given"] = dict(zip(("job", "args.json"), parts, strict=False)).__getitem__
+    parcel = parts if "parcel" in header else None
+    boot["given"] = dict(zip(("job", "args.json"), () if parcel else parts, strict=False)).__getitem__
     place.reset()
-    boot["job"]["path"] = place
+    boot["job"].update(path=place, stays="stays" in header, parcel=parcel)
     return kind, origin, args
 
 
@@ -162,11 +178,13 @@ class Hidden:
         return "text" if kind == "code" and origin != "-" and sys.version_info >= (3, 13) else kind
 
     def show(self, kind, origin):
-        for name, module in self.modules.get(self.kind(kind, origin), {}).items():
-            sys.modules[name] = module
-            parent, _, child = name.rpartition(".")
-            if parent in sys.modules:
-                setattr(sys.modules[parent], child, module)
+        shown = self.modules.get(self.kind(kind, origin), {})
+        sys.modules.update(shown)
+        for name in shown:
+            if "." in name:
+                parent, _, child = name.rpartition(".")
+                if parent in sys.modules:
+                    setattr(sys.modules[parent], child, shown[name])
 
     def hide(self, kind):
         for name in self.modules.get(kind, ()):
@@ -176,14 +194,13 @@ class Hidden:
                 delattr(sys.modules[parent], child)
 
 
-def invocation(function):
-    """A call of a pickled function, as docs/values.md has it, for a rehearsal: the job, and the parcel behind it."""
-    arguments = b"\x80\x04K\0\x85}\x86."
-    sizes = b"".join(len(pickle).to_bytes(4, "little") + bytes(4) for pickle in (function, arguments))
-    head = b"\1\0\2" + sizes + function + arguments
+def invocation(*items):
+    """A call of a pickled function, as docs/values.md has it, for a rehearsal: the job, and the parcel in it."""
+    sizes = b"".join(len(item).to_bytes(4, "little") + bytes(4) for item in items)
+    head = b"\1\0%c" % len(items) + sizes + b"".join(items)
     lengths = bytes(8) + len(head).to_bytes(8, "little")
-    header = b'{"kind": "invoke", "origin": "", "args": [], "env": {}, "cwd": "/", "parts": []}'
-    return header, (), frame(PARCEL, lengths, head)
+    header = b'{"kind": "invoke", "origin": "", "args": [], "env": {}, "cwd": "/", "parts": [%d], "parcel": 1}'
+    return header, (frame(PARCEL, lengths, head),)
 
 
 def rehearse(boot, parse, hidden, place, main, shapes):
@@ -195,8 +212,8 @@ def rehearse(boot, parse, hidden, place, main, shapes):
     lines = vars(sys.modules.get("linecache") or hidden.modules.get("text", {}).get("linecache") or sys)
     kept = [(lines[name], dict(lines[name])) for name in ("cache", "_interactive_cache") if name in lines]
     finders = list(sys.meta_path)
-    for header, parts, *more in shapes:
-        write(near, b"".join([frame(JOB, header % tuple(map(len, parts)), b"".join(parts)), *more]))
+    for header, parts in shapes:
+        write(near, frame(JOB, header % tuple(map(len, parts)), b"".join(parts)))
         kind, origin, args = worker(boot, parse, hidden, place)
         boot["main"](kind, origin, args)
         hidden.hide(hidden.kind(kind, origin))

@@ -1,6 +1,7 @@
 //! `belljar agent`: runs the jobs of one client process, many at once, over one socket (docs/agent.md).
 //!
-//! Threads: this one reads, one writes what does not go out at once, one watches the client, and each running job has one.
+//! Threads: one reads, and runs the job that it has read while another reads on; one writes what does not go out at once; one
+//! watches the client.
 //! The agent must never outlive its client, read a value, or hold more than a fixed amount for a client that does not read.
 
 mod answer;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use belljar::agent::{
     self, Close, Fault, Frame, Hello, Kind, MAX_ITEMS, More, Open, Opened, PROTOCOL, check_buffer, cut,
 };
-use belljar::pool::{Cancel, Keep};
+use belljar::pool::Keep;
 use belljar::pyerror::{HintContext, PythonError, hint};
 use belljar::{Policy, Pool, Sandbox};
 use belljar_linux::caller::Peer;
@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 
 use super::answer::{self, error, fault, of_error};
-use super::crew::{Crew, MOST_WAITING};
+use super::crew::{Crew, Given, MOST_WAITING, Read, Task};
 use super::inbox::{End, Inbox};
 use super::jobs::Jobs;
 use super::outbox::{Letter, Outbox};
@@ -76,11 +76,20 @@ pub fn serve(socket: UnixStream, client: Peer, most: usize) -> Result<i32, Failu
             watched.end()
         })
         .map_err(cannot)?;
-    if let Err(last) = agent.talk(&mut Inbox::new(socket), pid) {
-        agent.outbox.send(error(0, &last));
-        agent.outbox.finish(LAST_WORD);
+    let mut inbox = Inbox::new(socket);
+    if let Err(end) = agent.hear_first(&mut inbox, pid) {
+        agent.leave(end);
     }
-    agent.end()
+    let (crew, inbox) = (agent.crew.clone(), Mutex::new(inbox));
+    let read: Arc<Read> = Arc::new(move || {
+        let mut inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        agent.next_task(&mut inbox).unwrap_or_else(|end| agent.leave(end))
+    });
+    crew.serve(&read);
+    // Others read and run jobs; whoever sees the end ends this process.
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Returns when the client is gone, whoever else holds a copy of its end of the socket.
@@ -90,12 +99,12 @@ fn wait_for_end(client: &Peer) {
 }
 
 /// What ends the connection; nothing, when the client closed it.
-fn last_word(end: End) -> Result<(), Fault> {
+fn last_word(end: End) -> Option<Fault> {
     match end {
-        End::Closed => Ok(()),
-        End::Frame(error) => Err(fault("protocol", error.to_string(), None)),
-        End::Descriptor(what) => Err(fault("protocol", what, None)),
-        End::System(error) => Err(fault("protocol", format!("cannot read: {error}"), None)),
+        End::Closed => None,
+        End::Frame(error) => Some(fault("protocol", error.to_string(), None)),
+        End::Descriptor(what) => Some(fault("protocol", what, None)),
+        End::System(error) => Some(fault("protocol", format!("cannot read: {error}"), None)),
     }
 }
 
@@ -124,17 +133,29 @@ impl Agent {
         exit_now(0)
     }
 
-    fn talk(self: &Arc<Self>, inbox: &mut Inbox, client: u32) -> Result<(), Fault> {
-        let first = match inbox.next() {
-            Ok((frame, None)) => frame,
-            Ok((_, Some(_))) => return Err(protocol("the first frame has a descriptor")),
-            Err(end) => return last_word(end),
-        };
-        self.greet(&first, client)?;
+    /// Tells the client why this is the end, if it is there to hear it.
+    fn leave(&self, end: Option<Fault>) -> ! {
+        if let Some(last) = end {
+            self.outbox.send(error(0, &last));
+            self.outbox.finish(LAST_WORD);
+        }
+        self.end()
+    }
+
+    fn hear_first(&self, inbox: &mut Inbox, client: u32) -> Result<(), Option<Fault>> {
+        match inbox.next() {
+            Ok((frame, None)) => Ok(self.greet(&frame, client)?),
+            Ok((_, Some(_))) => Err(Some(protocol("the first frame has a descriptor"))),
+            Err(end) => Err(last_word(end)),
+        }
+    }
+
+    /// Takes requests until one of them is a job for this thread; or why nothing more can be read.
+    fn next_task(self: &Arc<Self>, inbox: &mut Inbox) -> Result<Task, Option<Fault>> {
         loop {
-            match inbox.next() {
-                Ok((frame, descriptor)) => self.take(frame, descriptor)?,
-                Err(end) => return last_word(end),
+            let (frame, descriptor) = inbox.next().map_err(last_word)?;
+            if let Some(task) = self.take(frame, descriptor)? {
+                return Ok(task);
             }
         }
     }
@@ -175,12 +196,16 @@ impl Agent {
         Ok(())
     }
 
-    /// Takes one request. What is wrong with it alone is its answer; an error here is the end.
-    fn take(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
+    /// Takes one request; gives what this thread is to run. What is wrong with it alone is its answer; an error here is
+    /// the end.
+    fn take(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<Option<Task>, Fault> {
         let id = frame.id;
         let answered = match frame.kind {
-            Kind::Cancel | Kind::Interrupt => return self.steer(&frame),
-            Kind::More => return self.more(&frame),
+            Kind::Cancel | Kind::Interrupt => {
+                self.steer(&frame);
+                Ok(None)
+            }
+            Kind::More => return self.more(&frame).map(|()| None),
             Kind::Hello => return Err(protocol("a second hello")),
             kind if !kind.is_request() => return Err(protocol(format!("a client does not send {kind:?}"))),
             _ if id == 0 => return Err(protocol("a request has id 0")),
@@ -188,27 +213,27 @@ impl Agent {
                 return Err(protocol(format!("the id {id} is in use")));
             }
             Kind::Job => self.job(frame, descriptor),
-            Kind::Parse => self.parse(frame, descriptor),
+            Kind::Parse => self.parse(frame, descriptor).map(|()| None),
             _ if !frame.body.is_empty() || descriptor.is_some() => {
                 Err(fault("request", "this request has no body", None))
             }
-            Kind::Open => self.open(id, &frame.header),
-            Kind::Close => self.close(id, &frame.header),
+            Kind::Open => self.open(id, &frame.header).map(|()| None),
+            Kind::Close => self.close(id, &frame.header).map(|()| None),
             _ => {
                 self.stats(id);
-                Ok(())
+                Ok(None)
             }
         };
-        if let Err(fault) = answered {
+        Ok(answered.unwrap_or_else(|fault| {
             self.outbox.send(error(id, &fault));
-        }
-        Ok(())
+            None
+        }))
     }
 
     /// Ends or interrupts a job. One that has its answer already, or never was, is nothing to do.
-    fn steer(&self, frame: &Frame) -> Result<(), Fault> {
+    fn steer(&self, frame: &Frame) {
         let Some(cancel) = self.jobs.get(frame.id) else {
-            return Ok(());
+            return;
         };
         if self.crew.take_back(frame.id) {
             self.jobs.remove(frame.id);
@@ -218,7 +243,6 @@ impl Agent {
         } else {
             cancel.interrupt();
         }
-        Ok(())
     }
 
     /// Lets a job give more items. One that has its answer already, or never was, gives none.
@@ -234,7 +258,7 @@ impl Agent {
         Ok(())
     }
 
-    fn job(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
+    fn job(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<Option<Task>, Fault> {
         let head: belljar::agent::JobRequest = read(&frame.header)?;
         let weight = frame.header.len() + frame.body.len();
         let id = frame.id;
@@ -242,17 +266,18 @@ impl Agent {
         let parts = cut(&head.parts, size).map_err(|error| fault("request", error.to_string(), None))?;
         // Named now, so that a job is refused at once when there is no such sandbox.
         self.rooms.get(head.sandbox)?;
-        let cancel = Cancel::new().map_err(of_error)?;
+        let cancel = self.jobs.cancel().map_err(of_error)?;
         let agent = self.clone();
         let request = Request { head, parts, body };
         if self.jobs.add(id, &cancel, weight) {
-            if self
+            match self
                 .crew
                 .give(id, Box::new(move || work(&agent, id, request, &cancel)))
             {
-                return Ok(());
+                Given::Back(task) => return Ok(Some(task)),
+                Given::Waits => return Ok(None),
+                Given::Refused => self.jobs.remove(id),
             }
-            self.jobs.remove(id);
         }
         let (running, waiting) = self.crew.figures();
         Err(fault(

@@ -1,4 +1,5 @@
-//! Threads for jobs: as many as jobs run, kept for a while, and a queue of bounded length for those beyond the most.
+//! Threads for jobs, one of which reads: whoever has read a job runs it, and another one reads on. So no job is handed from
+//! one thread to another, unless the most run already: then it waits in a queue of bounded length.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,13 +12,29 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Little is on a job's stack: what is large is in vectors and descriptors.
 const STACK: usize = 512 << 10;
 
-type Task = Box<dyn FnOnce() + Send>;
+/// One job.
+pub type Task = Box<dyn FnOnce() + Send>;
+/// Reads until there is a job for the thread that reads.
+pub type Read = dyn Fn() -> Task + Send + Sync;
+
+/// What becomes of a task.
+pub enum Given {
+    /// The thread that reads runs it.
+    Back(Task),
+    /// It waits for a thread.
+    Waits,
+    /// Too many wait.
+    Refused,
+}
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<(u64, Task)>,
-    threads: usize,
+    /// Threads that have neither a job nor are reading.
     idle: usize,
+    running: usize,
+    /// Whether nobody reads.
+    vacant: bool,
 }
 
 /// The threads.
@@ -29,7 +46,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// At most so many threads.
+    /// Threads for at most so many jobs.
     pub fn new(most: usize) -> Self {
         Self {
             most: most.max(1),
@@ -43,33 +60,18 @@ impl Crew {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a task to a thread, or lets it wait for one; `false` if too many wait.
-    pub fn give(self: &Arc<Self>, id: u64, task: Task) -> bool {
+    /// For the thread that reads: the task comes back if it is to run it itself. Otherwise it waits, or is one too many.
+    pub fn give(&self, id: u64, task: Task) -> Given {
         let mut state = self.lock();
+        if state.running < self.most {
+            state.running += 1;
+            return Given::Back(task);
+        }
         if state.queue.len() >= MOST_WAITING {
-            return false;
+            return Given::Refused;
         }
         state.queue.push_back((id, task));
-        if state.idle >= state.queue.len() {
-            self.work.notify_one();
-            return true;
-        }
-        if state.threads < self.most {
-            let crew = self.clone();
-            let started = std::thread::Builder::new()
-                .stack_size(STACK)
-                .spawn(move || crew.serve());
-            match started {
-                Ok(_) => state.threads += 1,
-                // Those that are there will come to it.
-                Err(_) if state.threads > 0 => {}
-                Err(_) => {
-                    state.queue.pop_back();
-                    return false;
-                }
-            }
-        }
-        true
+        Given::Waits
     }
 
     /// Takes a waiting task back; `false` if it waits no longer.
@@ -79,29 +81,68 @@ impl Crew {
         found.is_some_and(|position| state.queue.remove(position).is_some())
     }
 
-    fn serve(&self) {
-        let mut state = self.lock();
+    /// The life of a thread that reads first. `read` gives what it is to run then, while another thread reads.
+    pub fn serve(self: &Arc<Self>, read: &Arc<Read>) {
         loop {
-            if let Some((_, task)) = state.queue.pop_front() {
-                drop(state);
+            let task = read();
+            self.succeed(read);
+            task();
+            while let Some(task) = self.next_waiting() {
                 task();
-                state = self.lock();
-                continue;
             }
-            state.idle += 1;
-            self.done.notify_all();
-            let waited = self
-                .work
-                .wait_timeout(state, IDLE)
-                .unwrap_or_else(PoisonError::into_inner);
-            state = waited.0;
-            state.idle -= 1;
-            if waited.1.timed_out() && state.queue.is_empty() {
-                state.threads -= 1;
-                self.done.notify_all();
+            if !self.rest() {
                 return;
             }
         }
+    }
+
+    /// Has another thread read.
+    fn succeed(self: &Arc<Self>, read: &Arc<Read>) {
+        let mut state = self.lock();
+        state.vacant = true;
+        if state.idle > 0 {
+            self.work.notify_one();
+            return;
+        }
+        state.vacant = false;
+        drop(state);
+        let (crew, read) = (self.clone(), read.clone());
+        let start = move || crew.serve(&read);
+        if std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn(start)
+            .is_err()
+        {
+            // Whoever is done first reads on.
+            self.lock().vacant = true;
+        }
+    }
+
+    /// After a task: the next that waits.
+    fn next_waiting(&self) -> Option<Task> {
+        let mut state = self.lock();
+        if let Some((_, task)) = state.queue.pop_front() {
+            return Some(task);
+        }
+        state.running -= 1;
+        self.done.notify_all();
+        None
+    }
+
+    /// Waits until this thread is to read; `false` when it has waited for long enough.
+    fn rest(&self) -> bool {
+        let mut state = self.lock();
+        state.idle += 1;
+        let until = Instant::now() + IDLE;
+        while !state.vacant {
+            let Some(left) = until.checked_duration_since(Instant::now()) else {
+                break;
+            };
+            let waited = self.work.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.idle -= 1;
+        std::mem::take(&mut state.vacant)
     }
 
     /// Drops what waits and waits for what runs, for so long.
@@ -109,7 +150,7 @@ impl Crew {
         let until = Instant::now() + patience;
         let mut state = self.lock();
         state.queue.clear();
-        while state.idle < state.threads {
+        while state.running > 0 {
             let Some(left) = until.checked_duration_since(Instant::now()) else {
                 return;
             };
@@ -124,6 +165,6 @@ impl Crew {
     /// Jobs that run, and jobs that wait for a thread.
     pub fn figures(&self) -> (usize, usize) {
         let state = self.lock();
-        (state.threads - state.idle, state.queue.len())
+        (state.running, state.queue.len())
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use belljar::Error;
 use belljar::pool::Cancel;
 
 /// Most bytes of requests that wait or run, but for bodies in descriptors: those are the client's own memory.
@@ -12,6 +13,8 @@ const MOST: usize = 64 << 20;
 #[derive(Default)]
 pub struct Jobs {
     state: Mutex<State>,
+    /// The way to end a job that is yet to come: a pair of sockets takes a twentieth of a short call.
+    spare: Mutex<Option<Cancel>>,
 }
 
 #[derive(Default)]
@@ -23,6 +26,20 @@ struct State {
 impl Jobs {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A way to end the next job.
+    pub fn cancel(&self) -> Result<Cancel, Error> {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        spare.map_or_else(Cancel::new, Ok)
+    }
+
+    /// Makes one for the next job, while nobody waits.
+    pub fn make_spare(&self) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.is_none() {
+            *spare = Cancel::new().ok();
+        }
     }
 
     /// Notes a job whose request has `weight` bytes; `false` if there is no room for them.

@@ -10,7 +10,7 @@ use belljar::agent::{self, Fault, JobRequest, MAX_BODY, MAX_ITEMS, Parts, Progra
 use belljar::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin};
 use belljar::outcome::{Captured, Status};
 use belljar::parcel::Parcel;
-use belljar::pool::{Answer, Cancel};
+use belljar::pool::{Answer, Cancel, Spoken};
 
 use super::answer::{self, fault, of_error};
 use super::connection::Agent;
@@ -57,12 +57,20 @@ pub fn work(owner: &Agent, id: u64, request: Request, cancel: &Cancel) {
     let answer = attempt(owner, id, request, cancel);
     // First of all: the client may use the id again as soon as it has the answer.
     owner.jobs.remove(id);
-    owner
-        .outbox
-        .send(answer.unwrap_or_else(|fault| answer::error(id, &fault)));
+    let (letter, rest) = answer.unwrap_or_else(|fault| (answer::error(id, &fault), None));
+    owner.outbox.send(letter);
+    // What is left of the job, and what the next one needs, is seen to when nobody waits for it.
+    drop(rest);
+    owner.jobs.make_spare();
 }
 
-fn attempt(owner: &Agent, id: u64, request: Request, cancel: &Cancel) -> Result<Letter, Fault> {
+/// The answer, and what is left of a job whose value it is.
+fn attempt(
+    owner: &Agent,
+    id: u64,
+    request: Request,
+    cancel: &Cancel,
+) -> Result<(Letter, Option<Spoken>), Fault> {
     let sandbox = owner.rooms.get(request.head.sandbox)?.wait()?;
     let pool = owner.pool().ok_or_else(cancelled)?;
     let (streamed, early) = (request.head.stream, request.head.early);
@@ -82,29 +90,32 @@ fn attempt(owner: &Agent, id: u64, request: Request, cancel: &Cancel) -> Result<
         outcome.map(|outcome| Answer::Outcome(Box::new(outcome)))
     };
     match ended.map_err(of_error)? {
-        Answer::Value(mut spoken) => match spoken.parcel.take() {
-            Some(parcel) => early_value(
-                owner,
-                id,
-                parcel,
-                spoken.seconds,
-                [&spoken.stdout, &spoken.stderr],
-                streamed,
-            ),
-            None => answer::value(id, &spoken),
-        },
+        Answer::Value(mut spoken) => {
+            let letter = match spoken.parcel.take() {
+                Some(parcel) => early_value(
+                    owner,
+                    id,
+                    parcel,
+                    spoken.seconds,
+                    [&spoken.stdout, &spoken.stderr],
+                    streamed,
+                ),
+                None => answer::value(id, &spoken),
+            };
+            Ok((letter?, Some(spoken)))
+        }
         Answer::Outcome(mut outcome) => {
             if let Some(parcel) = outcome.parcel.take() {
                 let streams = [&outcome.stdout, &outcome.stderr];
                 let seconds = outcome.usage.wall_seconds;
                 if early && ends_with_value && outcome.status == Status::Returned {
-                    return early_value(owner, id, parcel, seconds, streams, streamed);
+                    return Ok((early_value(owner, id, parcel, seconds, streams, streamed)?, None));
                 }
                 owner
                     .outbox
                     .send(answer::parcel(id, parcel, false, seconds, streams)?);
             }
-            answer::outcome(id, *outcome)
+            Ok((answer::outcome(id, *outcome)?, None))
         }
     }
 }

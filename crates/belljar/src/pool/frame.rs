@@ -13,8 +13,9 @@ use crate::wire::VERSION;
 /// The kind of frame that is a job.
 const JOB: u8 = 32;
 
-/// The job as a worker reads it; nothing for a program that is not Python.
-pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Outgoing> {
+/// The job as a worker reads it; nothing for a program that is not Python. One that ends with its value stays until the
+/// host ends it: to end by itself takes the processor from whoever hands the value over.
+pub(super) fn frame(plan: &Plan, job: &Job, ends_with_value: bool) -> Option<Outgoing> {
     let script;
     let (kind, origin, parts): (&str, &OsStr, Vec<&[u8]>) = match &job.program {
         Program::Code { source, from_stdin } => (
@@ -36,6 +37,10 @@ pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Outgoing> {
         Program::Evaluate { name, .. } => ("evaluate", name, Vec::new()),
         Program::Command(_) | Program::Shell => return None,
     };
+    let parcel = job
+        .parcel()
+        .and_then(|parcel| Outgoing::whole_parcel(parcel, job.items));
+    let parts: Vec<&[u8]> = parts.into_iter().chain(parcel.as_deref()).collect();
     let folder = job.current_dir.as_deref().unwrap_or(plan.current_dir());
     let mut header = String::with_capacity(160);
     header.push_str("{\"kind\":");
@@ -62,6 +67,12 @@ pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Outgoing> {
     list(&mut header, ('[', ']'), &parts, |out, part| {
         out.push_str(&part.len().to_string());
     });
+    if parcel.is_some() {
+        header.push_str(",\"parcel\":1");
+    }
+    if ends_with_value {
+        header.push_str(",\"stays\":1");
+    }
     header.push('}');
     let body: usize = parts.iter().map(|part| part.len()).sum();
     let mut bytes = Vec::with_capacity(16 + header.len() + body);
@@ -73,7 +84,7 @@ pub(super) fn frame(plan: &Plan, job: &Job) -> Option<Outgoing> {
         bytes.extend(part);
     }
     let frame = Outgoing::new(bytes);
-    Some(match job.parcel() {
+    Some(match job.parcel().filter(|_| parcel.is_none()) {
         Some(parcel) => frame.parcel(parcel, job.items),
         None => frame,
     })

@@ -45,6 +45,30 @@ pub struct Spoken {
     pub stderr: Captured,
     /// Seconds from delivery to the value.
     pub seconds: f64,
+    /// What is left of the job. It was sent the kill; the rest is seen to when this is dropped, after the value has been
+    /// handed on.
+    pub(super) _rest: Box<Rest>,
+}
+
+/// A jar that was sent the kill and goes to the reaper, and the caller's reins, which nobody holds any more.
+pub(super) struct Rest {
+    core: Arc<Core>,
+    jar: Option<Jar>,
+    _steer: Steer,
+}
+
+impl std::fmt::Debug for Rest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rest")
+    }
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        if let Some(jar) = self.jar.take() {
+            self.core.reaper.take_dying(jar);
+        }
+    }
 }
 
 impl Spoken {
@@ -104,7 +128,7 @@ impl Core {
             crate::policy::check_env(pairs.map(|(name, value)| (name.as_str(), value.as_str())))?;
         }
         let reason = cabinet::unfit(plan).or_else(|| unfit(plan, &job));
-        let frame = match (reason, frame(plan, &job)) {
+        let frame = match (reason, frame(plan, &job, ends_with_value)) {
             (None, Some(frame)) => frame,
             (reason, _) => {
                 let reason = reason.unwrap_or("the program is not Python");
@@ -129,8 +153,13 @@ impl Core {
                 Ok(Heard::Value(said)) => {
                     let time = jar.since.elapsed();
                     slot.ends(Some(time));
-                    self.reaper.take(jar);
+                    let rest = Rest {
+                        core: self.clone(),
+                        jar: Some(jar),
+                        _steer: steer,
+                    };
                     return Ok(Answer::Value(Spoken {
+                        _rest: Box::new(rest),
                         json: said.frame.body,
                         parcel: said.parcel,
                         stdout: said.stdout,

@@ -59,6 +59,11 @@ impl Reaper {
     /// Takes a jar, which is counted as being emptied already.
     pub(super) fn take(&self, jar: Jar) {
         let _ = jar.init.kill();
+        self.take_dying(jar);
+    }
+
+    /// Takes a jar that was sent the kill.
+    pub(super) fn take_dying(&self, jar: Jar) {
         let mut brought = lock(&self.brought);
         brought.jars.push(jar);
         self.wake(&mut brought);

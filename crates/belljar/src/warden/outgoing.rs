@@ -64,6 +64,14 @@ impl Outgoing {
         self
     }
 
+    /// A parcel as bytes, if it has a single part and no descriptor: then it can be the body of its job, which is read at
+    /// once.
+    pub(crate) fn whole_parcel(parcel: &Parcel, items: u64) -> Option<Vec<u8>> {
+        let small = parcel.lengths().len() == 1 && matches!(parcel.content(), Content::Inline(_));
+        let bytes = || Self::default().parcel(parcel, items).bytes;
+        small.then(|| Arc::unwrap_or_clone(bytes()))
+    }
+
     /// Adds leave for so many more items.
     pub(crate) fn more(&mut self, items: u64) {
         if self.is_done() {

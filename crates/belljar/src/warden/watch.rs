@@ -136,6 +136,10 @@ pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer
         watch.drain();
         let (stdout, stderr, _) = captured(watch.streams)?;
         let parcel = watch.seen.parcel.take();
+        // Closed with the jar, when the value has been handed on.
+        if let Some(warm) = &mut watch.jar.warm {
+            (warm.memory, warm.workdir) = (watch.oom.take(), watch.seen.workdir.take());
+        }
         return Ok(Heard::Value(Box::new(Said {
             frame,
             parcel,

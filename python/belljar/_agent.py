@@ -8,20 +8,20 @@ import os
 import signal
 import socket
 import threading
-from array import array
 from contextlib import suppress
 from itertools import count
 
 from . import _frames as frames
 from ._errors import BelljarError, SetupError
 from ._find import find
+from ._reader import Reader
 from ._rooms import Rooms
 from ._version import VERSION
 from ._writer import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
     Deliver = Callable[[frames.Frame], object]
@@ -34,11 +34,13 @@ class Agent:
         self.binary = find()
         self.pid = os.getpid()
         self._numbers = count(1)
-        self._waiting: dict[int, Deliver] = {}
         self.rooms = Rooms(self)
-        self._lock = threading.Lock()
         self.ended: BelljarError | None = None
+        # What the agent said last, if it said why it ends.
+        self._ending: BelljarError | None = None
         self._socket, theirs = socket.socketpair()
+        self.reader = Reader(self._socket, self._told, self.abandon)
+        self._lock = self.reader.lock
         try:
             with theirs:
                 self.child = start(self.binary, theirs.fileno())
@@ -47,10 +49,11 @@ class Agent:
             with suppress(OSError):
                 # A binary that ends at once: the reader sees it, and whoever asks for something is told.
                 self._writer.send(*frames.encode(frames.HELLO, 0, hello))
-            self._reader = threading.Thread(target=self._read, name="belljar reader", daemon=True)
-            self._reader.start()
+            self._thread = threading.Thread(target=self._read, name="belljar reader", daemon=True)
+            self._thread.start()
         except BaseException:
             self._socket.close()
+            self.reader.close()
             raise
 
     def why(self) -> BelljarError:
@@ -70,61 +73,47 @@ class Agent:
             except OSError:
                 pass
 
-    def request(
-        self, kind: int, number: int, header: dict[str, Any], parts: Sequence[frames.Buffer], deliver: Deliver
-    ) -> None:
-        """A request whose answers are given to `deliver`, on the reader's thread."""
-        data, descriptor = frames.encode(kind, number, header, parts)
+    def request(self, number: int, data: bytes, descriptor: int, deliver: Deliver, reads: bool = False) -> None:
+        """A request whose answers are given to `deliver`, on any thread. `reads` who will ask `reader` for them."""
         with self._lock:
             if self.ended is not None:
                 if descriptor >= 0:
                     os.close(descriptor)
                 raise self.why()
-            self._waiting[number] = deliver
+            self.reader.waiting[number] = deliver
         try:
             self._writer.send(data, descriptor)
+            if not reads:
+                self.reader.ring()
         except OSError as error:
             self._end(None)
             raise self.why() from error
 
     def abandon(self, number: int) -> None:
         """Nobody waits for this job any more: it is cancelled, and its answer is dropped."""
-        if self._waiting.pop(number, None) is not None:
-            self.tell(frames.CANCEL, number, {})
+        if number not in self.reader.waiting or self.pid != os.getpid():
+            return
+        with self._lock:
+            if number not in self.reader.waiting:
+                return
+            self.reader.waiting[number] = dropped
+        self.tell(frames.CANCEL, number, {})
+        self.reader.ring()
 
     def _read(self) -> None:
-        decoder = frames.Decoder()
-        ending: BelljarError | None = None
+        why: BelljarError | None = None
         try:
-            while True:
-                data, messages, _, _ = self._socket.recvmsg(1 << 16, 1024, socket.MSG_CMSG_CLOEXEC)
-                if not data:
-                    break
-                descriptors: list[int] = []
-                for _, _, numbers in messages:
-                    descriptors += array("i", numbers)
-                for number, frame in decoder.push(data, descriptors):
-                    if number:
-                        self._deliver(number, frame)
-                    elif frame.kind == frames.ERROR:
-                        ending = self._refused(frame.head())
+            self.reader.serve()
         except (OSError, frames.FrameError) as error:
-            ending = ending or lost(self.binary, str(error))
+            why = lost(self.binary, str(error))
         finally:
-            decoder.close()
-            self._end(ending)
+            self._end(self._ending or why)
             self._writer.close()
+            self.reader.end()
 
-    def _deliver(self, number: int, frame: frames.Frame) -> None:
-        deliver = self._waiting.pop(number, None) if frame.is_last() else self._waiting.get(number)
-        if deliver is None:
-            return
-        try:
-            deliver(frame)
-        except Exception:
-            # An event loop that is closed: nobody can be told.
-            self._waiting[number] = deliver
-            self.abandon(number)
+    def _told(self, frame: frames.Frame) -> None:
+        if frame.kind == frames.ERROR:
+            self._ending = self._refused(frame.head())
 
     def _refused(self, head: dict[str, Any]) -> BelljarError:
         if head.get("code") == "version":
@@ -136,7 +125,8 @@ class Agent:
         with self._lock:
             if self.ended is None:
                 self.ended = why or lost(self.binary)
-            waiting, self._waiting = self._waiting, {}
+            waiting = dict(self.reader.waiting)
+            self.reader.waiting.clear()
         try:
             # Nobody else waits for it; a program that reaps all its children may have been faster.
             os.waitpid(self.child, os.WNOHANG)
@@ -158,8 +148,8 @@ class Agent:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
-        if self._reader is not threading.current_thread():
-            self._reader.join(1)
+        if self._thread is not threading.current_thread():
+            self._thread.join(1)
 
     def forget(self) -> None:
         """In a forked child: closes the copy of the parent's socket, and touches nothing else."""
@@ -167,6 +157,7 @@ class Agent:
             os.close(self._socket.detach())
         except OSError:
             pass
+        self.reader.close()
 
 
 def start(binary: str, descriptor: int) -> int:
@@ -179,6 +170,10 @@ def start(binary: str, descriptor: int) -> int:
         )
     except OSError as error:
         raise SetupError(f"cannot start {binary}: {error.strerror}", "install the package again") from error
+
+
+def dropped(_: frames.Frame) -> None:
+    """Takes what comes for one who does not wait any more."""
 
 
 def lost(binary: str, detail: str = "") -> BelljarError:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import marshal
 from pickle import dumps as plain_dumps
+from types import FunctionType
 
+from . import _frames as frames
 from ._errors import BelljarError, GuestError, JobCancelled, SetupError, ValueRefused
-from ._job import Teller, job, to_own_streams
+from ._job import Teller, job, text, to_own_streams
 from ._outcome import read
+from ._plain import ARGUMENTS, Involved, Plain
 from ._run import decoded, finish
-from ._values import Parts, Pickled, classes, encode, encode_call, pickled
+from ._values import Parts, Pickled, call_sizes, classes, encode, encode_call, pickled
+from ._wait import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import FunctionType
     from typing import Any
 
-    from . import _frames as frames
     from ._guest import Guest
     from ._job import Place, Tell
     from ._outcome import Outcome
-    from ._wait import Answer, Request
+    from ._rooms import Room
+    from ._wait import Answer
 
 # Arguments that any pickler sends in the same way.
 SIMPLE = frozenset((int, float, str, bytes, bool, type(None)))
@@ -67,10 +71,11 @@ def dumps_for(obj: Any, there: Guest) -> Any:
 
 
 def dumps_call(obj: Any, there: Guest) -> Any:
-    """Arguments; those that need nothing of cloudpickle go without."""
+    """Arguments; those that need nothing of cloudpickle go without. Between two of one version nothing is faster than
+    marshal, and a guest need not load pickle for it."""
     args, kwargs = obj
     if SIMPLE.issuperset(map(type, args)) and SIMPLE.issuperset(map(type, kwargs.values())):
-        return plain_dumps(obj, 5), ()
+        return (ARGUMENTS + marshal.dumps(obj) if there.same_version else plain_dumps(obj, 5)), ()
     return dumps_for(obj, there)
 
 
@@ -82,6 +87,10 @@ class Callee:
         self.room = room
         self.tell = tell or to_own_streams
         self._cached: tuple[Guest, list[Any], Pickled] | None = None
+        # The same for a function that needs no cloudpickle.
+        self._plain: Plain | None = None
+        # What a header begins with, for the room and the options of the last call.
+        self._header: tuple[Room, Mapping[str, Any], bytes] | None = None
         self._classes: Any = self
 
     def parts(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Parts:
@@ -97,13 +106,27 @@ class Callee:
             raise named("arguments" if kwargs else "args", what, there, error) from error
 
     def _pickled(self, there: Guest) -> Pickled:
+        if self._plain is not None and self._plain.is_same(there):
+            return Pickled(self._plain.data, [])
+        function: FunctionType = self.function  # type: ignore[assignment]
+        now, cached = None, self._cached
+        if cached is not None:
+            now = Late.fingerprint(function, there)
+            if now is not None and cached[0] is there and Late.same(cached[1], now):
+                return cached[2]
+        self._plain = self._cached = None
+        try:
+            if type(function) is FunctionType:
+                self._plain = plain = Plain(function, there)
+                return Pickled(plain.data, [])
+        except Involved:
+            pass
+        return self._by_cloudpickle(function, there)
+
+    def _by_cloudpickle(self, function: FunctionType, there: Guest) -> Pickled:
         if Late.dumps is None:
             Late.load()
-        function: FunctionType = self.function  # type: ignore[assignment]
         now = Late.fingerprint(function, there) if hasattr(function, "__code__") else None
-        cached = self._cached
-        if cached is not None and now is not None and cached[0] is there and Late.same(cached[1], now):
-            return cached[2]
         try:
             made = pickled(function, pickler=lambda obj: dumps_for(obj, there))
         except ValueRefused as error:
@@ -117,10 +140,42 @@ class Callee:
     def request(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], **more: Any) -> Request:
         """The request for one call."""
         # First of all, so that the agent starts while the call is put together.
-        self.room.place()
+        agent, room = self.room.place()
+        made = Request(agent, room, frames.JOB)
+        if self._put_quickly(made, args, kwargs, more):
+            return made
         head, buffers = self.parts(args, kwargs)
-        name = getattr(self.function, "__qualname__", None)
-        return job(self.room, "invoke", [head, *buffers], name=name, stream=True, more=more)
+        if buffers or len(head) >= frames.INLINE:
+            name = getattr(self.function, "__qualname__", None)
+            return job(self.room, "invoke", [head, *buffers], name=name, stream=True, more=more)
+        made.data = frames.single(frames.JOB, made.number, self._head(room, more), (head,))
+        return made
+
+    def _put_quickly(
+        self, request: Request, args: tuple[Any, ...], kwargs: Mapping[str, Any], more: Mapping[str, Any]
+    ) -> bool:
+        """Puts a call together that is like the last one but for simple arguments, as most short calls are."""
+        plain = self._plain
+        if plain is None or not SIMPLE.issuperset(map(type, args)) or not SIMPLE.issuperset(map(type, kwargs.values())):
+            return False
+        given = marshal.dumps((args, dict(kwargs)))
+        if len(plain.data) + len(given) >= frames.INLINE // 2 or not plain.is_same(self.room.guest()):
+            return False
+        sizes = call_sizes(len(plain.data), len(given) + 1)
+        parts = sizes, plain.data, ARGUMENTS, given
+        request.data = frames.single(frames.JOB, request.number, self._head(request.room, more), parts)
+        return True
+
+    def _head(self, room: Room, more: Mapping[str, Any]) -> bytes:
+        """The header without its end, which tells the length of the only part."""
+        kept = self._header
+        if kept is None or kept[0] is not room or kept[1] != more:
+            head = {"sandbox": room.number, "kind": "invoke", "stream": True, **more}
+            name = getattr(self.function, "__qualname__", None)
+            if name is not None:
+                head["name"] = text(name)
+            self._header = kept = room, more, frames.to_json(head)[:-1].encode()
+        return kept[2]
 
     def teller(self) -> Teller:
         return Teller(self.tell)

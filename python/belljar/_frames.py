@@ -11,7 +11,7 @@ from struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeAlias
 
     Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
@@ -23,6 +23,8 @@ ITEM = 96
 
 # One for all: `json.dumps` makes another for each call.
 to_json = json.JSONEncoder(separators=(",", ":")).encode
+# Without a look at encodings and at what is around it: the agent sends neither.
+from_json: Callable[[str, int], tuple[dict[str, Any], int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 PREFIX = Struct("<BBBBIQQ")
 INLINE = 64 << 10
 MOST_HEADER = 1 << 20
@@ -45,17 +47,19 @@ class TooLarge(Exception):
 class Frame:
     """One frame as it came; the header is read only by whoever needs it."""
 
-    __slots__ = ("body", "header", "kind")
+    __slots__ = ("_head", "body", "header", "kind")
 
     def __init__(self, kind: int, header: bytes, body: Buffer) -> None:
         self.kind = kind
         self.header = header
         self.body = body
+        self._head: dict[str, Any] | None = None
 
     def head(self) -> dict[str, Any]:
         """The header as an object."""
-        head: dict[str, Any] = json.loads(self.header)
-        return head
+        if self._head is None:
+            self._head = from_json(self.header.decode(), 0)[0]
+        return self._head
 
     def is_last(self) -> bool:
         """Whether no other frame answers the same request."""
@@ -88,6 +92,13 @@ def encode(kind: int, number: int, header: dict[str, Any], parts: Sequence[Buffe
     if size > MOST_BODY:
         raise TooLarge(f"{size} bytes are to be sent, and {MOST_BODY} is the most")
     return PREFIX.pack(kind, 1, 1, 0, len(text), number, size) + text, sealed(parts)
+
+
+def single(kind: int, number: int, head: bytes, pieces: tuple[bytes, ...]) -> bytes:
+    """A frame with one small part, in pieces; its header is there but for its end."""
+    size = sum(map(len, pieces))
+    text = b'%b,"parts":[%d]}' % (head, size)
+    return b"".join((PREFIX.pack(kind, 1, 0, 0, len(text), number, size), text, *pieces))
 
 
 def padded(parts: Iterable[Buffer]) -> Iterable[Buffer]:
@@ -135,6 +146,23 @@ def mapped(fd: int, size: int) -> mmap.mmap:
         os.close(fd)
 
 
+def own(data: bytes, number: int) -> list[Frame] | None:
+    """The frames in these bytes, if they are whole, for this number, and with nothing beside them."""
+    found: list[Frame] = []
+    at, end = 0, len(data)
+    while at < end:
+        if end - at < PREFIX.size:
+            return None
+        kind, layout, flags, zero, header, whose, body = PREFIX.unpack_from(data, at)
+        begin = at + PREFIX.size
+        middle = begin + header
+        at = middle + body
+        if whose != number or layout != 1 or flags or zero or at > end or body >= INLINE:
+            return None
+        found.append(Frame(kind, data[begin:middle], bytearray(data[middle:at])))
+    return found
+
+
 class Decoder:
     """Cuts a stream into frames. Descriptors wait in the order in which they came."""
 
@@ -171,6 +199,10 @@ class Decoder:
             used = end
         del self._bytes[:used]
         return frames
+
+    def is_between(self) -> bool:
+        """Whether no part of a frame is here."""
+        return not self._bytes and not self._descriptors
 
     def close(self) -> None:
         """Closes what came and was not asked for."""

@@ -23,11 +23,12 @@ MOST_OPEN = 128
 class Room:
     """A sandbox that is open or being opened. Jobs may name it at once; they wait at the agent."""
 
-    __slots__ = ("_lock", "_then", "answer", "number")
+    __slots__ = ("_lock", "_then", "answer", "is_open", "number")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.answer: frames.Frame | None = None
+        self.is_open = False
         self._then: list[Deliver] = []
         self._lock = threading.Lock()
 
@@ -35,6 +36,7 @@ class Room:
         """The agent's answer."""
         with self._lock:
             self.answer = frame
+            self.is_open = frame.kind == frames.OPENED
             then, self._then = self._then, []
         for deliver in then:
             deliver(frame)
@@ -61,9 +63,14 @@ class Rooms:
         self._agent = agent
         self._lock = threading.Lock()
         self._shared: dict[str, Room] = {}
+        # The last of them.
+        self._newest: tuple[str, Room] | None = None
 
     def shared(self, key: str, head: dict[str, Any]) -> Room:
         """The room for this policy, opened when it is first asked for, and again when it could not be opened."""
+        newest = self._newest
+        if newest is not None and newest[0] is key and newest[1].is_open:
+            return newest[1]
         with self._lock:
             # Taken out and put in again: the first is always the one that nobody asked for the longest.
             room = self._shared.pop(key, None)
@@ -73,7 +80,8 @@ class Rooms:
             self._shared[key] = room
             stale = self._shared.pop(next(iter(self._shared))) if len(self._shared) > MOST_OPEN else None
             if fresh:
-                self._agent.request(frames.OPEN, room.number, head, (), room.deliver)
+                self._request(room, head)
+            self._newest = key, room
         if stale is not None:
             self.close(stale)
         return room
@@ -81,8 +89,11 @@ class Rooms:
     def open(self, head: dict[str, Any]) -> Room:
         """A room for one caller alone."""
         room = Room(self._agent.number())
-        self._agent.request(frames.OPEN, room.number, head, (), room.deliver)
+        self._request(room, head)
         return room
+
+    def _request(self, room: Room, head: dict[str, Any]) -> None:
+        self._agent.request(room.number, *frames.encode(frames.OPEN, room.number, head), room.deliver)
 
     def close(self, room: Room) -> None:
         """Gives a room back. Jobs that run in it go on."""

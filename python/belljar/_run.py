@@ -12,6 +12,7 @@ from ._job import COLLECT, Teller, job
 from ._outcome import read
 from ._place import PolicyPlace, ready
 from ._policy import Policy
+from ._values import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,8 +94,6 @@ def finish(answer: Answer, annotation: Any = None) -> Outcome:
 
 def decoded(frame: frames.Frame, annotation: Any = None) -> Any:
     """The value in a frame."""
-    from ._values import decode
-
     head, *buffers = frame.parts(frame.head()["parts"])
     return decode(head, buffers, annotation)
 

@@ -33,18 +33,25 @@ if TYPE_CHECKING:
 class Request:
     """One request to the agent, ready to be sent."""
 
-    __slots__ = ("agent", "draft", "header", "kind", "number", "parts", "room")
+    __slots__ = ("agent", "data", "draft", "header", "kind", "number", "parts", "room")
 
     def __init__(
-        self, agent: Agent, room: Room, kind: int, header: dict[str, Any], parts: Sequence[frames.Buffer] = ()
+        self,
+        agent: Agent,
+        room: Room,
+        kind: int,
+        header: dict[str, Any] | None = None,
+        parts: Sequence[frames.Buffer] = (),
     ) -> None:
         self.agent = agent
         self.room = room
         #: Where changes may be written afterwards.
         self.draft: Draft | None = None
         self.kind = kind
-        self.header = header
+        self.header = header or {}
         self.parts = parts
+        #: All of it as bytes, if somebody has put it together already.
+        self.data: bytes | None = None
         self.number = agent.number()
 
     def __enter__(self) -> Request:
@@ -54,18 +61,25 @@ class Request:
         """However waiting ends: a job that has no answer yet is cancelled."""
         self.agent.abandon(self.number)
 
-    def send(self, deliver: Deliver) -> None:
-        """Sends it; its frames are given to `deliver` on another thread."""
+    def send(self, deliver: Deliver, reads: bool = False) -> None:
+        """Sends it; its frames are given to `deliver` on another thread. `reads` who will ask for them."""
+        chosen = deliver if self.room.answer is not None else self._later(deliver)
+        data, descriptor = (self.data, -1) if self.data is not None else self._encoded()
+        self.agent.request(self.number, data, descriptor, chosen, reads)
+
+    def _encoded(self) -> tuple[bytes, int]:
+        return frames.encode(self.kind, self.number, self.header, self.parts)
+
+    def _later(self, deliver: Deliver) -> Deliver:
+        """A room that cannot be opened may be unknown to the job before its own answer is here, which tells why."""
 
         def later(frame: frames.Frame) -> None:
-            # A room that cannot be opened may be unknown to the job before its own answer is here, which tells why.
             if frame.kind == frames.ERROR and self.room.answer is None:
                 self.room.then(lambda _: deliver(frame))
             else:
                 deliver(frame)
 
-        chosen = later if self.room.answer is None else deliver
-        self.agent.request(self.kind, self.number, self.header, self.parts, chosen)
+        return later
 
     def checked(self, frame: frames.Frame) -> frames.Frame:
         """A frame that is no error."""
@@ -81,14 +95,15 @@ class Request:
         """The answer. Output is told of as it comes."""
         inbox: SimpleQueue[frames.Frame] = SimpleQueue()
         with self:
-            self.send(inbox.put)
+            self.send(inbox.put, True)
             return self.collect(inbox, on_output)
 
     def collect(self, inbox: SimpleQueue[frames.Frame], on_output: OnOutput | None) -> Answer:
         """The answer of a request whose frames go to `inbox`."""
         value: frames.Frame | None = None
+        reader = self.agent.reader
         while True:
-            frame = self.checked(inbox.get())
+            frame = self.checked(reader.next(self.number, inbox))
             if frame.kind == frames.OUTPUT:
                 if on_output is not None:
                     on_output(frame)

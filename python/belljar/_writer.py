@@ -8,6 +8,8 @@ import threading
 from array import array
 from collections import deque
 
+AT_ONCE = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+
 
 class Writer:
     """Sends whole frames, one after the other, from any thread."""
@@ -27,12 +29,15 @@ class Writer:
                 if not self._flushing:
                     # A KeyboardInterrupt must not come between the call and the keeping of what it tells, or half
                     # a frame would be sent: `extend` and `map` run without a look at signals.
-                    flags = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
-                    done.extend(map(self._socket.sendmsg, ((data,),), (ancillary(descriptor),), (flags,)))
+                    if descriptor < 0:
+                        done.extend(map(self._socket.send, (data,), (AT_ONCE,)))
+                    else:
+                        done.extend(map(self._socket.sendmsg, ((data,),), (ancillary(descriptor),), (AT_ONCE,)))
             except BlockingIOError:
                 pass
             finally:
-                self._keep(data, done[0] if done else 0, descriptor)
+                if descriptor >= 0 or done != [len(data)]:
+                    self._keep(data, done[0] if done else 0, descriptor)
 
     def close(self) -> None:
         """Closes the socket, now or when the thread that still writes has seen its end."""

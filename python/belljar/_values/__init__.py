@@ -5,9 +5,11 @@ docs/values.md has the layout.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from belljar._errors import ValueRefused
+from belljar._values.features import features
 from belljar._values.kept import Kept, keep
 from belljar._values.reader import Reader
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     Pickler: TypeAlias = "Callable[[object], tuple[bytes, Sequence[Any]]]"
 
 __all__ = ["Kept", "Parts", "Pickled", "ValueRefused", "classes", "decode", "encode", "encode_call", "keep", "pickled"]
+
+
+CALL = Struct("<BBBIIII")
+LIMIT = 1 << 32
 
 
 class Parts(NamedTuple):
@@ -50,7 +56,15 @@ def encode(obj: object, *, pickler: Pickler) -> Parts:
 
 def encode_call(function: Pickled, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, pickler: Pickler) -> Parts:
     """For the guest: `decode` there gives the function, the arguments and the keyword arguments."""
-    return framed(function, pickled((args, dict(kwargs)), pickler=pickler))
+    given, buffers = pickler((args, dict(kwargs)))
+    if not buffers and not function.buffers and len(function.data) + len(given) < LIMIT:
+        return Parts(b"".join((call_sizes(len(function.data), len(given)), function.data, given)), [])
+    return framed(function, Pickled(given, [flat(buffer) for buffer in buffers]))
+
+
+def call_sizes(function: int, given: int) -> bytes:
+    """What a call without buffers begins with, by the sizes of its two pickles: `framed` makes the same."""
+    return CALL.pack(1, features(), 2, function, 0, given, 0)
 
 
 def decode(
@@ -89,8 +103,6 @@ def classes(annotation: Any) -> Classes | None:
 
 
 def framed(*items: Pickled) -> Parts:
-    from belljar._values.features import features
-
     sizes = b"".join([word(len(data)) + word(len(buffers)) for data, buffers in items])
     head = b"".join([bytes((1, features(), len(items))), sizes, *[data for data, _ in items]])
     return Parts(head, [buffer for _, buffers in items for buffer in buffers])

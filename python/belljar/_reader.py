@@ -31,7 +31,7 @@ PAUSE = 0.001
 class Reader:
     """The reading end of an agent's socket.
 
-    One thread at a time reads; `_holder` is its number. A caller has it only while it waits for its next frame, never
+    One thread at a time reads; `holder` gives its number. A caller has it only while it waits for its next frame, never
     while code of others runs. Whoever gives it back sees to it that the thread reads on for those who still wait.
     """
 
@@ -48,7 +48,8 @@ class Reader:
         self._decoder = frames.Decoder()
         # Read, and not yet cut. An error of the kernel is the last.
         self._raw: list[Any] = []
-        self._holder = 0
+        # Taken and left by single steps of C, so that an interrupt finds it taken or not, and nothing locked.
+        self._role: dict[str, int] = {}
         self._readable = select.poll()
         self._readable.register(sock, select.POLLIN)
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -63,9 +64,13 @@ class Reader:
         # Not sooner: a bell that is rung a moment too late would be another file by then.
         self.close()
 
+    def holder(self) -> int:
+        """The thread that reads now, or 0."""
+        return self._role.get("reads", 0)
+
     def ring(self) -> None:
         """Somebody waits who does not read: has the thread read, unless somebody else does."""
-        if not self._holder:
+        if not self._role:
             os.eventfd_write(self._bell, 1)
 
     def next(self, number: int, inbox: SimpleQueue[frames.Frame]) -> frames.Frame:
@@ -88,15 +93,11 @@ class Reader:
         return inbox.get()
 
     def _take(self, me: int) -> bool:
-        with self.lock:
-            if self._holder:
-                return False
-            self._holder = me
-            return True
+        return self._role.setdefault("reads", me) == me
 
     def _leave(self, me: int, number: int) -> None:
-        if self._holder == me:
-            self._holder = 0
+        if self._role.get("reads") == me:
+            self._role.clear()
         if self._raw or len(self.waiting) > (number in self.waiting):
             self.ring()
 
@@ -152,7 +153,7 @@ class Reader:
                         continue
                 if not self._cut():
                     return
-            self._holder = 0
+            self._role.clear()
             if self.waiting:
                 # One that came after the last look, and saw that somebody reads.
                 self.ring()

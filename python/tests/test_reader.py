@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import signal
+import socket
+import sys
 import threading
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
+import pytest
 from support import until
 
-from belljar import _agent, _frames, sandbox
+from belljar import _agent, _frames, _reader, sandbox
+from belljar._reader import Reader
 
 
 def double(x: int) -> int:
@@ -24,7 +31,7 @@ def switches(thread: int) -> int:
 
 
 def asleep() -> None:
-    until(lambda: not _agent.current().reader.waiting and not _agent.current().reader._holder)
+    until(lambda: not _agent.current().reader.waiting and not _agent.current().reader.holder())
 
 
 def test_a_caller_that_is_alone_reads_for_itself() -> None:
@@ -141,6 +148,104 @@ print(wrong, interrupted > 5, done[1] >= now + 5, double(21), file=sys.stderr)
 def test_an_interrupt_at_any_moment_loses_nothing_of_others(program: Any) -> None:
     told = program(INTERRUPTED)
     assert told.stderr.splitlines()[-1] == "[] True True 42"
+
+
+class Wire:
+    """A reader on a socket of its own, and the thread that reads for those who do not."""
+
+    def __init__(self) -> None:
+        self.near, self.far = socket.socketpair()
+        self.reader = Reader(self.near, lambda _: None, lambda _: None)
+        self.thread = threading.Thread(target=self.reader.serve, daemon=True)
+        self.thread.start()
+
+    def expect(self, number: int) -> SimpleQueue[Any]:
+        inbox: SimpleQueue[Any] = SimpleQueue()
+        self.reader.waiting[number] = inbox.put
+        return inbox
+
+    def say(self, *numbers: int) -> None:
+        self.far.sendall(
+            b"".join(_frames.encode(_frames.VALUE, number, {"last": True}, [b"x"])[0] for number in numbers)
+        )
+
+    def close(self) -> None:
+        self.far.close()
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+        self.near.close()
+
+
+def interrupted(step: int, action: Any) -> bool:
+    """Has a KeyboardInterrupt come before the `step`th instruction of the reader; whether there are so many."""
+    count = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename != _reader.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            count += 1
+            if count == step:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return count >= step
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_an_interrupt_before_any_instruction_loses_nothing_of_others(together: bool) -> None:
+    step = 1
+    while True:
+        wire = Wire()
+        mine, other = wire.expect(1), wire.expect(2)
+        wire.say(*((1, 2) if together else (1,)))
+        more = interrupted(step, partial(wire.reader.next, 1, mine))
+        # As a request does when its caller is gone.
+        with wire.reader.lock:
+            if 1 in wire.reader.waiting:
+                wire.reader.waiting[1] = _agent.dropped
+        wire.reader.ring()
+        if not together:
+            wire.say(2)
+        assert other.get(timeout=30).is_last(), step
+        third = wire.expect(3)
+        wire.say(3)
+        assert wire.reader.next(3, third).is_last(), step
+        until(partial(operator.not_, wire.reader.waiting))
+        assert other.empty()
+        assert third.empty()
+        wire.close()
+        if not more:
+            break
+        step += 1
+    assert step > 50
+
+
+def test_who_has_its_answer_sees_to_those_who_wait() -> None:
+    wire = Wire()
+    mine, other = wire.expect(1), wire.expect(2)
+    first = threading.Thread(target=wire.reader.next, args=(1, mine))
+    first.start()
+    until(lambda: wire.reader.holder() == first.ident)
+    second = threading.Thread(target=wire.reader.next, args=(2, other))
+    second.start()
+    wire.say(1)
+    first.join(30)
+    wire.say(2)
+    second.join(30)
+    assert not first.is_alive()
+    assert not second.is_alive()
+    wire.close()
 
 
 def test_many_threads_at_once() -> None:

@@ -21,7 +21,7 @@ from ._writer import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     Deliver = Callable[[frames.Frame], object]
@@ -73,8 +73,14 @@ class Agent:
             except OSError:
                 pass
 
-    def request(self, number: int, data: bytes, descriptor: int, deliver: Deliver, reads: bool = False) -> None:
-        """A request whose answers are given to `deliver`, on any thread. `reads` who will ask `reader` for them."""
+    def request(
+        self, kind: int, number: int, header: dict[str, Any], parts: Sequence[frames.Buffer], deliver: Deliver
+    ) -> None:
+        """A request whose answers are given to `deliver`, on any thread."""
+        self.ask(number, *frames.encode(kind, number, header, parts), deliver)
+
+    def ask(self, number: int, data: bytes, descriptor: int, deliver: Deliver, reads: bool = False) -> None:
+        """The same with a frame that is there already. `reads` who will ask `reader` for the answers."""
         with self._lock:
             if self.ended is not None:
                 if descriptor >= 0:

@@ -80,7 +80,7 @@ class Rooms:
             self._shared[key] = room
             stale = self._shared.pop(next(iter(self._shared))) if len(self._shared) > MOST_OPEN else None
             if fresh:
-                self._request(room, head)
+                self._agent.request(frames.OPEN, room.number, head, (), room.deliver)
             self._newest = key, room
         if stale is not None:
             self.close(stale)
@@ -89,11 +89,8 @@ class Rooms:
     def open(self, head: dict[str, Any]) -> Room:
         """A room for one caller alone."""
         room = Room(self._agent.number())
-        self._request(room, head)
+        self._agent.request(frames.OPEN, room.number, head, (), room.deliver)
         return room
-
-    def _request(self, room: Room, head: dict[str, Any]) -> None:
-        self._agent.request(room.number, *frames.encode(frames.OPEN, room.number, head), room.deliver)
 
     def close(self, room: Room) -> None:
         """Gives a room back. Jobs that run in it go on."""

@@ -65,7 +65,7 @@ class Request:
         """Sends it; its frames are given to `deliver` on another thread. `reads` who will ask for them."""
         chosen = deliver if self.room.answer is not None else self._later(deliver)
         data, descriptor = (self.data, -1) if self.data is not None else self._encoded()
-        self.agent.request(self.number, data, descriptor, chosen, reads)
+        self.agent.ask(self.number, data, descriptor, chosen, reads)
 
     def _encoded(self) -> tuple[bytes, int]:
         return frames.encode(self.kind, self.number, self.header, self.parts)

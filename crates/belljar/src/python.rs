@@ -49,7 +49,7 @@ pub struct Interpreter {
     pub mounts: Vec<PathBuf>,
     /// Symbolic links outside those mounts that the interpreter is reached through.
     pub links: Vec<Link>,
-    /// A host folder that is the virtualenv in the jar, at [`INSIDE`](crate::environment::INSIDE).
+    /// A host folder that is the virtualenv in the jar, at [`INSIDE`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<PathBuf>,
 }

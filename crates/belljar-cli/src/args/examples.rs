@@ -18,7 +18,7 @@ Examples:
   belljar run script.py input.csv --verbose        what follows the script is the script's own
   echo 'print(6 * 7)' | belljar run -              code from stdin
   belljar run --timeout 5s --memory 256M script.py
-  belljar run --with 'pandas>=2' script.py         with packages, built once; also from its PEP 723 header
+  belljar run --with 'pandas>=2' script.py         packages, or those that its header names
   belljar run --venv .venv -m pytest               a module, from a virtualenv
   belljar run --collect out -c 'open(\"plot.txt\", \"w\").write(\"x\")'
   belljar run --workdir . --draft fix.py           list what it would change; --apply keeps it

@@ -31,13 +31,12 @@ const KEPT: [&str; 13] = [
     "fork-strategy",
 ];
 /// Variables of the same kind.
-const VARIABLES: [&str; 25] = [
+const VARIABLES: [&str; 24] = [
     "UV_OFFLINE",
     "UV_INDEX",
     "UV_DEFAULT_INDEX",
     "UV_INDEX_URL",
     "UV_EXTRA_INDEX_URL",
-    "UV_NO_INDEX",
     "UV_FIND_LINKS",
     "UV_INDEX_STRATEGY",
     "UV_INSECURE_HOST",
@@ -59,12 +58,11 @@ const VARIABLES: [&str; 25] = [
     "UV_TORCH_BACKEND",
 ];
 /// Of these, the ones that decide which package a name means.
-const DECIDING: [&str; 11] = [
+const DECIDING: [&str; 10] = [
     "UV_INDEX",
     "UV_DEFAULT_INDEX",
     "UV_INDEX_URL",
     "UV_EXTRA_INDEX_URL",
-    "UV_NO_INDEX",
     "UV_FIND_LINKS",
     "UV_INDEX_STRATEGY",
     "UV_EXCLUDE_NEWER",
@@ -128,7 +126,11 @@ impl Around {
         let netrc = folder("NETRC").or_else(|| below(".netrc"));
         Self {
             uv,
-            pip: pip.into_iter().flatten().collect(),
+            // That one name is how pip is told to read no file at all.
+            pip: match folder("PIP_CONFIG_FILE") {
+                Some(file) if file == Path::new("/dev/null") => Vec::new(),
+                _ => pip.into_iter().flatten().collect(),
+            },
             netrc,
             variables,
         }

@@ -64,7 +64,7 @@ pub(super) fn add(settings: &mut IndexSettings, around: &Around) -> Result<(), E
     }
     let none = said.get("no-index").and_then(|values| values.first());
     if none.is_some_and(|value| ["1", "true", "yes", "on"].contains(&value.as_str()))
-        && !settings.has("no-index", &["UV_NO_INDEX"])
+        && !settings.has("no-index", &[])
     {
         settings.file.insert("no-index".into(), Value::Boolean(true));
     }

@@ -124,6 +124,16 @@ def build_wheel(folder, settings=None, metadata=None):
         os.chmod(site + "/setuid", 0o6777)
         open(site + "/hidden", "w").write("x")
         os.chmod(site + "/hidden", 0)
+    elif HOW in ("share", "cache"):
+        # A list of fonts is made by whatever calls itself so, and kept by belljar below /env/share.
+        os.mkdir(site + "/matplotlib")
+        open(site + "/matplotlib/__init__.py", "w").close()
+        open(site + "/matplotlib/font_manager.py", "w").write("open('/made/fontlist-v1.json', 'w').write('harm')")
+        if HOW == "share":
+            os.symlink(OUTSIDE, "/env/share")
+        else:
+            os.makedirs("/env/share/belljar/matplotlib")
+            os.symlink(OUTSIDE + "/victim.py", "/env/share/belljar/matplotlib/fontlist-v1.json")
     elif HOW == "config":
         open("/env/pyvenv.cfg", "w").write("home = %s\\ninclude-system-site-packages = true\\n" % OUTSIDE)
     elif HOW == "deep":

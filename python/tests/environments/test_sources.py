@@ -104,7 +104,7 @@ def test_a_build_that_fails_says_why(desk: Desk, index: Index) -> None:
     assert "broken" in told and "no compiler here" in told, told
 
 
-@pytest.mark.parametrize("how", ["site", "lib", "files", "odd", "config", "deep"])
+@pytest.mark.parametrize("how", ["site", "lib", "files", "share", "cache", "odd", "config", "deep"])
 def test_a_build_that_meddles_with_its_environment(how: str, each_desk: Desk, index: Index) -> None:
     """It leaves links into the host, and things that are no files, where belljar looks afterwards: nothing outside is touched."""
     outside = each_desk.folder / "outside" / "site-packages"

@@ -46,7 +46,8 @@ pub(super) fn add(place: &Place<'_>, tell: &mut dyn FnMut(Progress)) -> Result<(
             // The first plot of each run is slower, nothing worse.
             tracing::warn!(status = ?ran.outcome.status, stderr = %ran.stderr, "no list of fonts could be made");
         }
-        take(&made, &place.environment.join(KEPT)).map_err(EnvironmentError::io("keep a list of fonts in", &made))
+        let kept = tree::make_anew(place.environment, Path::new(KEPT));
+        kept.and_then(|kept| take(&made, &kept)).map_err(EnvironmentError::io("keep a list of fonts in", &made))
     });
     let _ = tree::remove(&made);
     taken
@@ -65,10 +66,6 @@ fn take(made: &Path, kept: &Path) -> std::io::Result<()> {
     }
     names.sort_unstable();
     names.truncate(MOST);
-    if names.is_empty() {
-        return Ok(());
-    }
-    fs::create_dir_all(kept)?;
     for name in names {
         fs::copy(made.join(&name), kept.join(&name))?;
     }
@@ -125,6 +122,7 @@ mod tests {
         fs::write(made.join("other.json"), "{}").unwrap();
         fs::write(folder.path().join("secret"), "s").unwrap();
         std::os::unix::fs::symlink("../secret", made.join("fontlist-v391.json")).unwrap();
+        fs::create_dir(&kept).unwrap();
         take(&made, &kept).unwrap();
         let names: Vec<_> = fs::read_dir(&kept)
             .unwrap()

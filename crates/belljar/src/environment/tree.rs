@@ -85,6 +85,25 @@ pub(super) fn make_read_only(root: &Path, folders: &[Folder]) -> io::Result<()> 
     Ok(())
 }
 
+/// Makes a folder below a root anew, and those on the way where they are missing. What is there and is no folder goes first: a
+/// build may have left links, and what we write we write as the user.
+pub(super) fn make_anew(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut folder = root.to_path_buf();
+    let count = path.components().count();
+    for (number, part) in path.components().enumerate() {
+        folder.push(part);
+        match fs::symlink_metadata(&folder) {
+            Ok(metadata) if metadata.is_dir() && number + 1 < count => continue,
+            Ok(metadata) if metadata.is_dir() => remove(&folder)?,
+            Ok(_) => fs::remove_file(&folder)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        fs::create_dir(&folder)?;
+    }
+    Ok(folder)
+}
+
 /// Removes a tree whose folders may have no right to write, or to enter.
 pub(super) fn remove(root: &Path) -> io::Result<()> {
     match fs::remove_dir_all(root) {

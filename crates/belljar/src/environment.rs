@@ -15,6 +15,8 @@ mod error;
 mod lock;
 mod manifest;
 mod metadata;
+mod parts;
+mod place;
 mod progress;
 mod prune;
 mod reason;

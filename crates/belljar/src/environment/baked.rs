@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::place::Place;
 use super::{EnvironmentError, INSIDE, Progress, room, tree};
 use crate::plan::MATPLOTLIB;
-use crate::python::{Interpreter, Link};
+use crate::python::Link;
 
 /// Where they are kept, in the environment.
 const KEPT: &str = "share/belljar/matplotlib";
@@ -16,15 +17,6 @@ const FONTS: &str = include_str!("baked/fonts.py");
 const LARGEST: u64 = 16 << 20;
 /// One for each version of matplotlib's list.
 const MOST: usize = 4;
-
-/// Where caches are added.
-pub(super) struct Place<'a> {
-    pub environment: &'a Path,
-    /// The packages, in the environment.
-    pub site: &'a Path,
-    pub interpreter: &'a Interpreter,
-    pub binary: &'a Path,
-}
 
 /// Makes the caches that packages of this environment have, in a jar without a network. Their code runs there as it would in a
 /// guest, and what comes out is for guests that import them.
@@ -85,6 +77,13 @@ fn is_list(name: &str) -> bool {
 
 /// Names of the caches in an environment that was just built.
 pub(super) fn names(environment: &Path) -> Vec<String> {
+    let folders = Path::new(KEPT).ancestors();
+    let real =
+        |path: &Path| fs::symlink_metadata(environment.join(path)).is_ok_and(|metadata| metadata.is_dir());
+    // A build may have left a link there, and what a folder of the host holds is nobody's business.
+    if !folders.into_iter().all(real) {
+        return Vec::new();
+    }
     let entries = fs::read_dir(environment.join(KEPT))
         .into_iter()
         .flatten()

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::manifest::Manifest;
+use super::place::Place;
 use super::progress::Progress;
 use super::room::{Ran, UvRoom};
 use super::settings::IndexSettings;
@@ -140,25 +141,15 @@ impl<'a> Builder<'a> {
             return Err(EnvironmentError::Meddled { path });
         }
         let io = |step| EnvironmentError::io(step, &environment);
-        bytecode::add(
-            &bytecode::Place {
-                environment: &environment,
-                site: &self.site(),
-                interpreter: &self.wish.interpreter,
-                binary: self.binary,
-                store: self.store,
-            },
-            tell,
-        )?;
-        baked::add(
-            &baked::Place {
-                environment: &environment,
-                site: &self.site(),
-                interpreter: &self.wish.interpreter,
-                binary: self.binary,
-            },
-            tell,
-        )?;
+        let place = Place {
+            environment: &environment,
+            site: &self.site(),
+            interpreter: &self.wish.interpreter,
+            binary: self.binary,
+            store: self.store,
+        };
+        bytecode::add(&place, tell)?;
+        baked::add(&place, tell)?;
         tell(Progress::Finishing);
         let folders = tree::walk(&environment).map_err(io("read"))?;
         tree::make_read_only(&environment, &folders).map_err(io("make read-only"))?;

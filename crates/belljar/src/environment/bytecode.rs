@@ -10,24 +10,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::store::{self, Store};
-use super::{EnvironmentError, Progress, digest, room, tree};
-use crate::python::Interpreter;
+use super::place::Place;
+use super::{EnvironmentError, Progress, digest, parts, room, store, tree};
 
 /// Runs in the jar: no code of a package, only the compiler over its text.
 const COMPILE: &str = include_str!("bytecode/compile.py");
 /// Generated tables reach some megabytes; more is not worth the wait.
 const LARGEST: u64 = 16 << 20;
-
-/// Where bytecode is added.
-pub(super) struct Place<'a> {
-    pub environment: &'a Path,
-    /// The packages, in the environment.
-    pub site: &'a Path,
-    pub interpreter: &'a Interpreter,
-    pub binary: &'a Path,
-    pub store: &'a Store,
-}
 
 /// A file that gets bytecode.
 struct Source {
@@ -80,28 +69,7 @@ fn sources(place: &Place<'_>) -> io::Result<Vec<Source>> {
             }
         }
     }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
-    let size = paths.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = paths
-            .chunks(size)
-            .map(|part| {
-                scope.spawn(|| {
-                    part.iter()
-                        .map(|path| source(place, path))
-                        .collect::<io::Result<Vec<_>>>()
-                })
-            })
-            .collect();
-        let mut sources = Vec::with_capacity(paths.len());
-        for part in parts {
-            sources.extend(
-                part.join()
-                    .map_err(|_| io::Error::other("a thread of ours fell over"))??,
-            );
-        }
-        Ok(sources)
-    })
+    parts::each(paths.chunks(parts::size(paths.len())), |path| source(place, path))
 }
 
 fn source(place: &Place<'_>, path: &Path) -> io::Result<Source> {

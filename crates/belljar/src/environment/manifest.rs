@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
 use sha2::{Digest, Sha256};
 
+use super::parts;
 use super::tree::Folder;
 
 const MAGIC: &[u8; 8] = b"belljar1";
@@ -79,7 +80,7 @@ impl Manifest {
     /// Of a tree as it is now. Read whole, by several threads.
     pub(super) fn take(root: &Path, folders: &[Folder]) -> io::Result<Self> {
         let root = open_root(root)?;
-        let known = in_parts(folders, |folder| {
+        let known = parts::each(folders.chunks(parts::size(folders.len())), |folder| {
             let fd = open_folder(&root, &folder.path)?;
             let files = folder.entries.iter().map(|entry| {
                 Ok(KnownFile {
@@ -105,8 +106,8 @@ impl Manifest {
 
     /// Compares a tree with what it was.
     pub(super) fn check(&mut self, root: &Path) -> io::Result<Verdict> {
-        let root = open_root(root)?;
-        let found = in_parts_mut(&mut self.folders, |folder| folder.check(&root))?;
+        let (root, size) = (open_root(root)?, parts::size(self.folders.len()));
+        let found = parts::each(self.folders.chunks_mut(size), |folder| folder.check(&root))?;
         let mut verdict = Verdict::Same;
         for one in found {
             match (&mut verdict, one) {
@@ -251,58 +252,6 @@ fn hash_file(mut file: File) -> io::Result<[u8; 32]> {
             count => sum.update(&piece[..count]),
         }
     }
-}
-
-/// Threads that share a walk; a small one is not worth any.
-fn threads(count: usize) -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    if count < 16 { 1 } else { processors.min(4) }
-}
-
-/// Does something for each item, the list cut into as many parts as there are threads.
-fn in_parts<Item: Sync, Made: Send>(
-    items: &[Item],
-    each: impl Fn(&Item) -> io::Result<Made> + Sync,
-) -> io::Result<Vec<Made>> {
-    let size = items.len().div_ceil(threads(items.len())).max(1);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = items
-            .chunks(size)
-            .map(|part| scope.spawn(|| part.iter().map(&each).collect::<io::Result<Vec<_>>>()))
-            .collect();
-        let mut made = Vec::with_capacity(items.len());
-        for part in parts {
-            made.extend(
-                part.join()
-                    .map_err(|_| io::Error::other("a thread of ours fell over"))??,
-            );
-        }
-        Ok(made)
-    })
-}
-
-fn in_parts_mut<Item: Send, Made: Send>(
-    items: &mut [Item],
-    each: impl Fn(&mut Item) -> io::Result<Made> + Sync,
-) -> io::Result<Vec<Made>> {
-    let size = items.len().div_ceil(threads(items.len())).max(1);
-    let mut parts = items.chunks_mut(size);
-    // This thread takes a part too: starting one costs as much as looking at a hundred files.
-    let own = parts.next().unwrap_or_default();
-    std::thread::scope(|scope| {
-        let each = &each;
-        let others: Vec<_> = parts
-            .map(|part| scope.spawn(move || part.iter_mut().map(each).collect::<io::Result<Vec<_>>>()))
-            .collect();
-        let mut made = own.iter_mut().map(each).collect::<io::Result<Vec<_>>>()?;
-        for part in others {
-            made.extend(
-                part.join()
-                    .map_err(|_| io::Error::other("a thread of ours fell over"))??,
-            );
-        }
-        Ok(made)
-    })
 }
 
 fn put(bytes: &mut Vec<u8>, number: u64) {

@@ -30,34 +30,7 @@ const KEPT: [&str; 13] = [
     "resolution",
     "fork-strategy",
 ];
-/// Variables of the same kind.
-const VARIABLES: [&str; 24] = [
-    "UV_OFFLINE",
-    "UV_INDEX",
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX_URL",
-    "UV_EXTRA_INDEX_URL",
-    "UV_FIND_LINKS",
-    "UV_INDEX_STRATEGY",
-    "UV_INSECURE_HOST",
-    "UV_NATIVE_TLS",
-    "UV_SYSTEM_CERTS",
-    "UV_EXCLUDE_NEWER",
-    "UV_PRERELEASE",
-    "UV_RESOLUTION",
-    "UV_HTTP_TIMEOUT",
-    "UV_HTTP_RETRIES",
-    "UV_CONCURRENT_DOWNLOADS",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "SSL_CLIENT_CERT",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "UV_TORCH_BACKEND",
-];
-/// Of these, the ones that decide which package a name means.
+/// Variables that decide which package a name means.
 const DECIDING: [&str; 10] = [
     "UV_INDEX",
     "UV_DEFAULT_INDEX",
@@ -69,6 +42,23 @@ const DECIDING: [&str; 10] = [
     "UV_PRERELEASE",
     "UV_RESOLUTION",
     "UV_TORCH_BACKEND",
+];
+/// The others of the same kind.
+const FURTHER: [&str; 14] = [
+    "UV_OFFLINE",
+    "UV_INSECURE_HOST",
+    "UV_NATIVE_TLS",
+    "UV_SYSTEM_CERTS",
+    "UV_HTTP_TIMEOUT",
+    "UV_HTTP_RETRIES",
+    "UV_CONCURRENT_DOWNLOADS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSL_CLIENT_CERT",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
 ];
 const LARGEST: u64 = 1 << 20;
 
@@ -214,11 +204,12 @@ impl IndexSettings {
     fn add_variables(&mut self, around: &Around) {
         for (name, value) in &around.variables {
             let upper = name.to_ascii_uppercase();
-            let proxy = upper.ends_with("_PROXY") && VARIABLES.contains(&upper.as_str());
+            let proxy = upper.ends_with("_PROXY") && FURTHER.contains(&upper.as_str());
             // Names and passwords for an index that has a name of its own.
             let secret =
                 name.starts_with("UV_INDEX_") && (name.ends_with("_USERNAME") || name.ends_with("_PASSWORD"));
-            if VARIABLES.contains(&name.as_str()) || proxy || secret {
+            let known = DECIDING.iter().chain(&FURTHER).any(|known| known == name);
+            if known || proxy || secret {
                 self.variables.insert(name.clone(), value.clone());
             }
         }

@@ -1,8 +1,8 @@
 """Runs one job as plain Python would, and tells the host on descriptor 3 how it ended.
 
-Started as `python boot.py KIND ORIGIN [ARGS...]`, KIND one of code, script, module, call, invoke, evaluate. Every
-import and every line here is paid by every run, so this file takes builtins only; the files beside it load when they
-are needed.
+Started as `python boot.py KIND ORIGIN [ARGS...]`, KIND one of code, script, module, call, invoke, evaluate; with a plus
+in front of it, it begins when the host says so. Every import and every line here is paid by every run, so this file
+takes builtins only; the files beside it load when they are needed.
 """
 
 import _imp
@@ -219,6 +219,10 @@ if __name__ == "__main__":
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)
     kind, origin, *args = sys.argv[1:]
+    if kind[0] == "+":
+        # The host still looks whether the job may run, and says so with a byte.
+        kind = kind[1:]
+        posix.read(3, 1) or leave(1)
     gc = builtin("gc")
     # All that is there now is of the oldest generation then, so that what the job leaves can be told from it.
     gc.freeze()

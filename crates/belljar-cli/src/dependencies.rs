@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
-use belljar::environment::{Environment, Environments, Progress, Wish};
+use belljar::environment::{Checking, Environment, EnvironmentError, Environments, Progress, Wish};
 use belljar::job::Program;
 use belljar::policy::Policy;
 use belljar::python;
@@ -65,6 +65,22 @@ pub fn environment(
     }
 }
 
+/// As [`environment`]; one that is there may still have to be compared with what it was when it was built.
+pub fn environment_soon(
+    needs: &Dependencies,
+    script: Option<String>,
+    policy: &mut Policy,
+    printer: Printer,
+) -> Result<Option<(Environment, Option<Checking>)>, Failure> {
+    match wish(needs, script, policy)? {
+        Some(wish) => {
+            let all = environments()?;
+            shown(&wish, printer, |tell| all.start(&wish, tell), |found| &found.0).map(Some)
+        }
+        None => Ok(None),
+    }
+}
+
 /// As [`environment`], and builds nothing.
 pub fn built(
     needs: &Dependencies,
@@ -90,20 +106,36 @@ pub fn environments() -> Result<Environments, Failure> {
 
 /// Finds or builds one, and shows how far it is.
 pub fn build(wish: &Wish, printer: Printer) -> Result<Environment, Failure> {
+    let all = environments()?;
+    shown(
+        wish,
+        printer,
+        |tell| all.get(wish, tell),
+        |environment| environment,
+    )
+}
+
+/// Shows how far something is that may have to build an environment.
+fn shown<T>(
+    wish: &Wish,
+    printer: Printer,
+    act: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, EnvironmentError>,
+    environment: impl Fn(&T) -> &Environment,
+) -> Result<T, Failure> {
     let since = Instant::now();
     let mut steps = Steps::new(printer, &names(&wish.requirements));
     let mut begun = false;
-    let built = environments()?.get(wish, &mut |progress: Progress| {
+    let built = act(&mut |progress: Progress| {
         begun = true;
         steps.show(&progress);
     });
     steps.clear();
-    let environment = built?;
+    let built = built?;
     if begun {
-        let (count, size) = (environment.about().packages.len(), environment.about().size);
-        steps.done(count, size, since.elapsed());
+        let about = environment(&built).about();
+        steps.done(about.packages.len(), about.size, since.elapsed());
     }
-    Ok(environment)
+    Ok(built)
 }
 
 fn names(requirements: &Requirements) -> String {

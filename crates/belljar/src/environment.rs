@@ -10,6 +10,7 @@ mod about;
 mod baked;
 mod build;
 mod bytecode;
+mod checking;
 mod digest;
 mod error;
 mod lock;
@@ -32,6 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use about::{About, Package};
+pub use checking::Checking;
 pub use error::EnvironmentError;
 pub use progress::Progress;
 pub use prune::{Entry, Pruned, Pruning};
@@ -70,7 +72,7 @@ struct Ready {
     folder: PathBuf,
     about: About,
     /// Locked, so that nobody prunes it.
-    _used: File,
+    _used: Arc<File>,
 }
 
 impl Environment {
@@ -177,6 +179,25 @@ impl Environments {
         drop((builder, turns));
         self.enforce_cap(&key);
         Ok(ready)
+    }
+
+    /// As [`get`](Self::get), but one that is there need not be compared with its manifest yet: then that is still to be done,
+    /// while an interpreter starts in it, and before anything of its packages is used.
+    pub fn start(
+        &self,
+        wish: &Wish,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<(Environment, Option<Checking>), EnvironmentError> {
+        wish.check()?;
+        let request = digest::request(wish, &IndexSettings::of(&self.variables)?)?;
+        let remembered = self.store.remembered(&request).filter(|_| !wish.refresh);
+        if let Some(remembered) = remembered
+            && let Some(mut found) = self.store.find_environment(&remembered.key)?
+            && found.check_front()
+        {
+            return Ok((found.ready(), Some(Checking(found))));
+        }
+        Ok((self.get(wish, tell)?, None))
     }
 
     /// The environment for a wish, if it is there already; reads files and asks nobody.

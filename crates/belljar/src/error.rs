@@ -83,6 +83,9 @@ pub enum Error {
         /// Jobs that wait.
         waiting: usize,
     },
+    /// What a job depends on is not what it should be; nothing of the job has run.
+    #[error("what the job depends on changed before it could start; start it again")]
+    Gate,
     /// A process of ours ended before its work was done.
     #[error("the {process} ended unexpectedly ({how})")]
     Lost {

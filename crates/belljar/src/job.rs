@@ -38,6 +38,8 @@ pub struct Job {
     pub reader: Option<Live>,
     /// How many items of a generator it may give before it must wait for leave to give more.
     pub items: u64,
+    /// What must turn out true before any of its code runs; only for Python.
+    pub gate: Option<Gate>,
 }
 
 /// Which stream a piece of output is of.
@@ -64,6 +66,16 @@ pub struct Live(pub Box<dyn Reader>);
 impl std::fmt::Debug for Live {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Live")
+    }
+}
+
+/// A question whose answer may take its time: it is asked while the jar is built and its interpreter starts. Where the answer is
+/// no, the job ends with [`Error::Gate`](crate::Error::Gate), and nothing of it has run.
+pub struct Gate(pub Box<dyn FnOnce() -> bool + Send>);
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Gate")
     }
 }
 
@@ -208,6 +220,7 @@ impl Job {
             limits: JobLimits::default(),
             reader: None,
             items: 0,
+            gate: None,
         }
     }
 

@@ -1,7 +1,11 @@
 //! `belljar run`: a script, code or a module.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use belljar::Job;
-use belljar::job::Stdin;
+use belljar::environment::Checking;
+use belljar::job::{Gate, Stdin};
 
 use super::{carry_out, collect};
 use crate::args::{Run, Source};
@@ -32,13 +36,34 @@ pub fn run(args: Run, printer: Printer) -> Result<i32, Failure> {
     let header = dependencies::script(&source);
     let program = program::program(source, &policy)?;
     let header = dependencies::read_script(&program).or(header);
-    let environment = dependencies::environment(&args.policy.dependencies, header, &mut policy, printer)?;
-    let mut job = Job::new(program);
-    job.args = guest_args;
-    job.stdin = if used_up { Stdin::Null } else { streams::stdin()? };
-    if !printer.is_json() {
-        (job.stdout, job.stderr) = (streams::stdout()?, streams::stderr()?);
+    let needs = &args.policy.dependencies;
+    let found = dependencies::environment_soon(needs, header.clone(), &mut policy, printer)?;
+    let (mut environment, checking) = found.unzip();
+    let mut gate = checking.flatten();
+    loop {
+        let mut job = Job::new(program.clone());
+        job.args.clone_from(&guest_args);
+        job.stdin = if used_up { Stdin::Null } else { streams::stdin()? };
+        if !printer.is_json() {
+            (job.stdout, job.stderr) = (streams::stdout()?, streams::stderr()?);
+        }
+        job.collect = collect(args.collecting.collect.clone())?;
+        let changed = Arc::new(AtomicBool::new(false));
+        job.gate = gate.take().map(|checking| asked(checking, Arc::clone(&changed)));
+        let ended = carry_out(&policy, environment.as_ref(), job, printer);
+        if ended.is_ok() || !changed.load(Ordering::Acquire) {
+            return ended;
+        }
+        // Nothing of the job has run. It is built anew, and compared before the next start.
+        environment = dependencies::environment(needs, header.clone(), &mut policy, printer)?;
     }
-    job.collect = collect(args.collecting.collect)?;
-    carry_out(&policy, environment.as_ref(), job, printer)
+}
+
+/// The gate of a job whose environment is still to be compared with what it was.
+fn asked(checking: Checking, changed: Arc<AtomicBool>) -> Gate {
+    Gate(Box::new(move || {
+        let same = checking.run();
+        changed.store(!same, Ordering::Release);
+        same
+    }))
 }

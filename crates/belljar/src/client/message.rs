@@ -237,6 +237,7 @@ impl Request {
             limits: JobLimits::default(),
             reader: None,
             items: self.items,
+            gate: None,
         };
         Some((self.plan, job))
     }

@@ -4,11 +4,15 @@
 //! them; the time of the last change cannot be set back. Linking a file into another environment moves that time too, so
 //! when nothing else differs the content decides.
 
-use std::ffi::{OsStr, OsString};
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
@@ -18,16 +22,24 @@ use super::parts;
 use super::tree::Folder;
 
 const MAGIC: &[u8; 8] = b"belljar1";
+/// How deep the folder is that holds the packages: `lib/pythonX.Y/site-packages`.
+const FRONT: usize = 3;
 
 /// All folders of an environment, as they were.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
+    /// Where all names are: every cold start reads thousands of them, and copies none.
+    text: Vec<u8>,
+    /// Parents first.
     folders: Vec<KnownFolder>,
 }
 
+/// Where in the text a name is.
+type Name = Range<usize>;
+
 #[derive(Debug, PartialEq, Eq)]
 struct KnownFolder {
-    path: PathBuf,
+    path: Name,
     /// Moves when something is put into it or taken out.
     modified: i64,
     files: Vec<KnownFile>,
@@ -35,7 +47,7 @@ struct KnownFolder {
 
 #[derive(Debug, PartialEq, Eq)]
 struct KnownFile {
-    name: OsString,
+    name: Name,
     marks: Marks,
     /// Of its content, or of where it leads.
     hash: [u8; 32],
@@ -80,22 +92,40 @@ impl Manifest {
     /// Of a tree as it is now. Read whole, by several threads.
     pub(super) fn take(root: &Path, folders: &[Folder]) -> io::Result<Self> {
         let root = open_root(root)?;
-        let known = parts::each(folders.chunks(parts::size(folders.len())), |folder| {
+        let found = parts::each(folders.chunks(parts::size(folders.len())), |folder| {
             let fd = open_folder(&root, &folder.path)?;
             let files = folder.entries.iter().map(|entry| {
-                Ok(KnownFile {
-                    name: entry.name.clone(),
-                    marks: Marks::of(&stat(&fd, &entry.name)?),
-                    hash: hash(&fd, &entry.name, entry.link)?,
-                })
+                let marks = Marks::of(&stat(&fd, &entry.name)?);
+                Ok((marks, hash(&fd, &entry.name, entry.link)?))
             });
-            Ok(KnownFolder {
-                path: folder.path.clone(),
-                modified: Marks::of(&rustix::fs::fstat(&fd)?).modified,
-                files: files.collect::<io::Result<_>>()?,
-            })
+            let modified = Marks::of(&rustix::fs::fstat(&fd)?).modified;
+            Ok((modified, files.collect::<io::Result<Vec<_>>>()?))
         })?;
-        Ok(Self { folders: known })
+        let mut text = Vec::new();
+        let mut keep = |name: &OsStr| {
+            let start = text.len();
+            text.extend_from_slice(name.as_bytes());
+            start..text.len()
+        };
+        let known = folders
+            .iter()
+            .zip(found)
+            .map(|(folder, (modified, files))| KnownFolder {
+                path: keep(folder.path.as_os_str()),
+                modified,
+                files: folder
+                    .entries
+                    .iter()
+                    .zip(files)
+                    .map(|(entry, (marks, hash))| KnownFile {
+                        name: keep(&entry.name),
+                        marks,
+                        hash,
+                    })
+                    .collect(),
+            });
+        let folders = known.collect();
+        Ok(Self { text, folders })
     }
 
     /// Bytes and number of all files.
@@ -104,19 +134,40 @@ impl Manifest {
         (files().map(|file| file.marks.size).sum(), files().count() as u64)
     }
 
+    /// Whether an interpreter that starts beside these packages uses none of them by itself.
+    pub(super) fn waits_to_be_imported(&self) -> bool {
+        let by_itself = |name: &OsStr| {
+            let name = name.as_bytes();
+            name.ends_with(b".pth")
+                || name.starts_with(b"sitecustomize")
+                || name.starts_with(b"usercustomize")
+        };
+        self.folders.iter().all(|folder| {
+            let path = self.path(&folder.path);
+            let packages = path.components().count() == FRONT;
+            let named = path.components().count() == FRONT + 1 && path.file_name().is_some_and(by_itself);
+            let holds = packages && folder.files.iter().any(|file| by_itself(self.name(&file.name)));
+            !named && !holds
+        })
+    }
+
+    /// Compares what an interpreter reads when it starts with what it was, and nothing of the packages.
+    pub(super) fn check_front(&mut self, root: &Path) -> io::Result<Verdict> {
+        let text = &self.text;
+        let front = self.folders.iter_mut().filter(|folder| {
+            let path = Path::new(OsStr::from_bytes(&text[folder.path.clone()]));
+            path.components().count() <= FRONT
+        });
+        let root = open_root(root)?;
+        let found: io::Result<Vec<_>> = front.map(|folder| folder.check(&root, text)).collect();
+        Ok(Verdict::of_all(found?))
+    }
+
     /// Compares a tree with what it was.
     pub(super) fn check(&mut self, root: &Path) -> io::Result<Verdict> {
-        let (root, size) = (open_root(root)?, parts::size(self.folders.len()));
-        let found = parts::each(self.folders.chunks_mut(size), |folder| folder.check(&root))?;
-        let mut verdict = Verdict::Same;
-        for one in found {
-            match (&mut verdict, one) {
-                (_, Verdict::Same) | (Verdict::Changed(_), Verdict::Moved) => {}
-                (Verdict::Changed(all), Verdict::Changed(paths)) => all.extend(paths),
-                (_, other) => verdict = other,
-            }
-        }
-        Ok(verdict)
+        let (root, size, text) = (open_root(root)?, parts::size(self.folders.len()), &self.text);
+        let found = parts::each(self.folders.chunks_mut(size), |folder| folder.check(&root, text))?;
+        Ok(Verdict::of_all(found))
     }
 
     /// As bytes.
@@ -124,11 +175,11 @@ impl Manifest {
         let mut bytes = MAGIC.to_vec();
         put(&mut bytes, self.folders.len() as u64);
         for folder in &self.folders {
-            put_name(&mut bytes, folder.path.as_os_str());
+            put_name(&mut bytes, self.name(&folder.path));
             put(&mut bytes, folder.modified as u64);
             put(&mut bytes, folder.files.len() as u64);
             for KnownFile { name, marks, hash } in &folder.files {
-                put_name(&mut bytes, name);
+                put_name(&mut bytes, self.name(name));
                 for number in [
                     u64::from(marks.mode),
                     marks.size,
@@ -145,25 +196,25 @@ impl Manifest {
     }
 
     /// From bytes; `None` where they are no manifest.
-    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let bytes = &mut bytes;
-        (take(bytes, MAGIC.len())? == MAGIC).then_some(())?;
+    pub(super) fn decode(text: Vec<u8>) -> Option<Self> {
+        let mut bytes = Bytes { all: &text, at: 0 };
+        (bytes.take(MAGIC.len())? == MAGIC).then_some(())?;
         let mut folders = Vec::new();
-        for _ in 0..number(bytes)? {
-            let path = PathBuf::from(name(bytes)?);
-            let modified = number(bytes)? as i64;
+        for _ in 0..bytes.number()? {
+            let path = bytes.name()?;
+            let modified = bytes.number()? as i64;
             let mut files = Vec::new();
-            for _ in 0..number(bytes)? {
+            for _ in 0..bytes.number()? {
                 files.push(KnownFile {
-                    name: name(bytes)?,
+                    name: bytes.name()?,
                     marks: Marks {
-                        mode: number(bytes)? as u32,
-                        size: number(bytes)?,
-                        inode: number(bytes)?,
-                        modified: number(bytes)? as i64,
-                        changed: number(bytes)? as i64,
+                        mode: bytes.number()? as u32,
+                        size: bytes.number()?,
+                        inode: bytes.number()?,
+                        modified: bytes.number()? as i64,
+                        changed: bytes.number()? as i64,
                     },
-                    hash: take(bytes, 32)?.try_into().ok()?,
+                    hash: bytes.take(32)?.try_into().ok()?,
                 });
             }
             folders.push(KnownFolder {
@@ -172,22 +223,48 @@ impl Manifest {
                 files,
             });
         }
-        bytes.is_empty().then_some(Self { folders })
+        let whole = bytes.at == text.len();
+        whole.then_some(Self { text, folders })
+    }
+
+    fn name(&self, name: &Name) -> &OsStr {
+        OsStr::from_bytes(&self.text[name.clone()])
+    }
+
+    fn path(&self, name: &Name) -> &Path {
+        Path::new(self.name(name))
+    }
+}
+
+impl Verdict {
+    fn of_all(found: Vec<Self>) -> Self {
+        let mut verdict = Self::Same;
+        for one in found {
+            match (&mut verdict, one) {
+                (_, Self::Same) | (Self::Changed(_), Self::Moved) => {}
+                (Self::Changed(all), Self::Changed(paths)) => all.extend(paths),
+                (_, other) => verdict = other,
+            }
+        }
+        verdict
     }
 }
 
 impl KnownFolder {
-    fn check(&mut self, root: &OwnedFd) -> io::Result<Verdict> {
+    fn check(&mut self, root: &OwnedFd, text: &[u8]) -> io::Result<Verdict> {
+        let named = |name: &Name| OsStr::from_bytes(&text[name.clone()]);
+        let path = Path::new(named(&self.path));
         let (mut moved, mut changed) = (false, Vec::new());
-        let Ok(fd) = open_folder(root, &self.path) else {
-            return Ok(Verdict::Changed(vec![self.path.clone()]));
+        let Ok(fd) = open_folder(root, path) else {
+            return Ok(Verdict::Changed(vec![path.to_path_buf()]));
         };
         if Marks::of(&rustix::fs::fstat(&fd)?).modified != self.modified {
-            changed.push(self.path.clone());
+            changed.push(path.to_path_buf());
         }
         for file in &mut self.files {
-            let Ok(found) = stat(&fd, &file.name) else {
-                changed.push(self.path.join(&file.name));
+            let name = named(&file.name);
+            let Ok(found) = stat(&fd, name) else {
+                changed.push(path.join(name));
                 continue;
             };
             let found = Marks::of(&found);
@@ -199,11 +276,11 @@ impl KnownFolder {
                 ..found
             } == file.marks;
             let link = found.mode & 0o170_000 == 0o120_000;
-            if same && hash(&fd, &file.name, link)? == file.hash {
+            if same && hash(&fd, name, link)? == file.hash {
                 file.marks = found;
                 moved = true;
             } else {
-                changed.push(self.path.join(&file.name));
+                changed.push(path.join(name));
             }
         }
         Ok(match (changed.is_empty(), moved) {
@@ -263,112 +340,26 @@ fn put_name(bytes: &mut Vec<u8>, name: &OsStr) {
     bytes.extend_from_slice(name.as_bytes());
 }
 
-fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
-    let (taken, rest) = bytes.split_at_checked(count)?;
-    *bytes = rest;
-    Some(taken)
+/// What is read of a manifest, and how far.
+struct Bytes<'a> {
+    all: &'a [u8],
+    at: usize,
 }
 
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    Some(u64::from_le_bytes(take(bytes, 8)?.try_into().ok()?))
-}
-
-fn name(bytes: &mut &[u8]) -> Option<OsString> {
-    let length = usize::try_from(number(bytes)?).ok()?;
-    Some(OsString::from_vec(take(bytes, length)?.to_vec()))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
-    use proptest::prelude::*;
-
-    use super::super::tree;
-    use super::*;
-
-    fn made() -> (tempfile::TempDir, Manifest) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        fs::create_dir(root.join("deep")).unwrap();
-        for name in ["a.py", "deep/b.py", "deep/c.py"] {
-            fs::write(root.join(name), name).unwrap();
-        }
-        symlink("/nowhere", root.join("link")).unwrap();
-        let manifest = Manifest::take(root, &tree::walk(root).unwrap()).unwrap();
-        (folder, manifest)
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let taken = self.all.get(self.at..self.at.checked_add(count)?)?;
+        self.at += count;
+        Some(taken)
     }
 
-    fn changed(manifest: &mut Manifest, root: &Path) -> Vec<String> {
-        match manifest.check(root).unwrap() {
-            Verdict::Changed(paths) => paths.iter().map(|path| path.display().to_string()).collect(),
-            other => panic!("{other:?}"),
-        }
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    #[test]
-    fn what_nobody_touched_is_the_same() {
-        let (folder, manifest) = made();
-        let mut manifest = Manifest::decode(&manifest.encode()).unwrap();
-        assert_eq!(manifest.check(folder.path()).unwrap(), Verdict::Same);
-        assert_eq!(manifest.size(), (4 + 9 + 9 + 8, 4));
-    }
-
-    #[test]
-    fn a_changed_file_is_named_also_when_its_time_is_set_back() {
-        let (folder, mut manifest) = made();
-        let path = folder.path().join("deep/b.py");
-        let before = fs::metadata(&path).unwrap().modified().unwrap();
-        fs::write(&path, "forgery!!").unwrap();
-        fs::File::options()
-            .write(true)
-            .open(&path)
-            .unwrap()
-            .set_modified(before)
-            .unwrap();
-        assert_eq!(changed(&mut manifest, folder.path()), ["deep/b.py"]);
-    }
-
-    #[test]
-    fn what_is_added_taken_away_or_replaced_is_noticed() {
-        let (folder, mut manifest) = made();
-        fs::write(folder.path().join("new.py"), "").unwrap();
-        assert_eq!(changed(&mut manifest, folder.path()), [""]);
-        let (folder, mut manifest) = made();
-        fs::remove_file(folder.path().join("deep/c.py")).unwrap();
-        assert_eq!(changed(&mut manifest, folder.path()), ["deep", "deep/c.py"]);
-        let (folder, mut manifest) = made();
-        fs::rename(folder.path().join("deep"), folder.path().join("other")).unwrap();
-        symlink("other", folder.path().join("deep")).unwrap();
-        assert!(changed(&mut manifest, folder.path()).contains(&"deep".to_owned()));
-        let (folder, mut manifest) = made();
-        fs::remove_file(folder.path().join("link")).unwrap();
-        symlink("/elsewhere", folder.path().join("link")).unwrap();
-        assert!(changed(&mut manifest, folder.path()).contains(&"link".to_owned()));
-    }
-
-    #[test]
-    fn a_link_from_elsewhere_is_no_change_but_moves_the_marks() {
-        let (folder, mut manifest) = made();
-        fs::hard_link(
-            folder.path().join("a.py"),
-            folder.path().with_extension("elsewhere"),
-        )
-        .unwrap();
-        assert_eq!(manifest.check(folder.path()).unwrap(), Verdict::Moved);
-        assert_eq!(manifest.check(folder.path()).unwrap(), Verdict::Same);
-        fs::remove_file(folder.path().with_extension("elsewhere")).unwrap();
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_are_a_manifest_or_none(bytes: Vec<u8>, cut: usize) {
-            let _ = Manifest::decode(&bytes);
-            let _ = Manifest::decode(&[MAGIC.as_slice(), &bytes].concat());
-            let real = made().1.encode();
-            let cut = cut % real.len();
-            prop_assert!(Manifest::decode(&real[..cut]).is_none());
-        }
+    fn name(&mut self) -> Option<Name> {
+        let length = usize::try_from(self.number()?).ok()?;
+        self.take(length)?;
+        Some(self.at - length..self.at)
     }
 }

@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::checking::Found;
 use super::lock::{self, Turn};
 use super::manifest::{Manifest, Verdict};
-use super::{About, Environment, EnvironmentError, Progress, Ready, Variables, Wish, tree};
+use super::{About, Environment, EnvironmentError, Progress, Variables, Wish, tree};
 
 /// The cache folder, made where it is missing.
 #[derive(Debug, Clone)]
@@ -127,36 +128,32 @@ impl Store {
         write(&path, &serde_json::to_vec(&remembered).unwrap_or_default())
     }
 
-    /// An environment that is there, and is what it was when it was built; marked as used now.
-    pub(super) fn open_environment(&self, key: &str) -> Result<Opened, EnvironmentError> {
+    /// An environment that is there; nobody prunes it from now on.
+    pub(super) fn find_environment(&self, key: &str) -> Result<Option<Found>, EnvironmentError> {
         let folder = self.environment(key);
         let path = folder.join("used");
         let used = lock::share(&path).map_err(EnvironmentError::io("mark as used", &path))?;
-        let (Some(used), Some(about), Some(mut manifest)) =
-            (used, read_about(&folder), read_manifest(&folder))
+        let (Some(used), Some(about), Some(manifest)) = (used, read_about(&folder), read_manifest(&folder))
         else {
+            return Ok(None);
+        };
+        Ok(Some(Found {
+            folder,
+            about,
+            manifest,
+            used: Arc::new(used),
+        }))
+    }
+
+    /// An environment that is there, and is what it was when it was built; marked as used now.
+    pub(super) fn open_environment(&self, key: &str) -> Result<Opened, EnvironmentError> {
+        let Some(mut found) = self.find_environment(key)? else {
             return Ok(Opened::Missing);
         };
-        match manifest.check(&folder.join("env")) {
-            Ok(Verdict::Same) => {}
-            Ok(Verdict::Moved) => write(&folder.join("manifest"), &manifest.encode())?,
-            Ok(Verdict::Changed(paths)) => {
-                tracing::warn!(key, ?paths, "changed since it was built; it is built anew");
-                return Ok(Opened::Changed(paths));
-            }
-            Err(error) => {
-                tracing::warn!(key, %error, "cannot be checked; it is built anew");
-                return Ok(Opened::Missing);
-            }
-        }
-        touch(&used);
-        Ok(Opened::Ready(Environment {
-            inner: Arc::new(Ready {
-                folder: folder.join("env"),
-                about,
-                _used: used,
-            }),
-        }))
+        Ok(match found.check() {
+            Verdict::Changed(paths) => Opened::Changed(paths),
+            Verdict::Same | Verdict::Moved => Opened::Ready(found.ready()),
+        })
     }
 
     /// Takes changed files of an environment out of uv's cache and the bytecode that they are linked with, or a new
@@ -268,7 +265,7 @@ pub(super) fn read_about(folder: &Path) -> Option<About> {
 }
 
 fn read_manifest(folder: &Path) -> Option<Manifest> {
-    Manifest::decode(&fs::read(folder.join("manifest")).ok()?)
+    Manifest::decode(fs::read(folder.join("manifest")).ok()?)
 }
 
 fn make(folder: &Path) -> Result<(), EnvironmentError> {
@@ -304,7 +301,7 @@ pub(super) fn unique() -> String {
 }
 
 /// The time of its last use is the file's.
-fn touch(used: &File) {
+pub(super) fn touch(used: &File) {
     use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
     let now = Timespec {
         tv_sec: 0,

@@ -439,9 +439,11 @@ fn runtime_args(room: &Room<'_>) -> io::Result<Vec<CString>> {
         Program::Evaluate { name, .. } => ("evaluate", name.clone()),
         Program::Command(_) | Program::Shell => return Ok(Vec::new()),
     };
+    // The runtime waits for the warden's word then.
+    let gated = if room.job.gate.is_some() { "+" } else { "" };
     Ok(vec![
         text(Path::new(RUNTIME).join(boot).as_os_str())?,
-        text(OsStr::new(kind))?,
+        text(OsStr::new(&format!("{gated}{kind}")))?,
         text(&origin)?,
     ])
 }

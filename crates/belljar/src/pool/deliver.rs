@@ -55,6 +55,7 @@ pub(super) fn deliver(
         control: Some(Control::new(parked.control)),
         outgoing,
         leave: job.items,
+        gate: None,
         since,
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),

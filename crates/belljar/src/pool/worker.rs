@@ -75,6 +75,7 @@ impl Worker {
             control: Some(Control::new(control)),
             outgoing: Outgoing::default(),
             leave: 0,
+            gate: None,
             since: Instant::now(),
             inputs: Vec::new(),
             collect: None,

@@ -43,6 +43,8 @@ pub(crate) struct Jar {
     pub outgoing: Outgoing,
     /// Items that the guest may still send.
     pub leave: u64,
+    /// Tells the answer to the job's gate, as long as nobody has heard it.
+    pub gate: Option<OwnedFd>,
     /// When the job was delivered.
     pub since: Instant,
     /// Files that were put into a fresh /jar.
@@ -231,6 +233,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         control: control.map(Control::new),
         outgoing: outgoing(&job),
         leave: job.items,
+        gate: None,
         since: Instant::now(),
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),
@@ -240,7 +243,12 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         emptied: None,
         warm: None,
     };
-    match settle(plan, &mut jar, ids) {
+    let begun = settle(plan, &mut jar, ids).and_then(|()| {
+        // Init is a copy of this process: no other thread may be in it before.
+        jar.gate = job.gate.take().map(super::gate::ask).transpose()?;
+        Ok(())
+    });
+    match begun {
         Ok(()) => Ok((jar, streams)),
         Err(error) => {
             jar.empty()?;
@@ -417,7 +425,7 @@ fn pair(kind: SocketType) -> Result<(OwnedFd, OwnedFd), Error> {
         .map_err(|error| Error::setup("make a socket pair", error))
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
+pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
     rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| Error::setup("make a pipe", error))
 }
 

@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use belljar_linux::cgroup::OomEvent;
 use belljar_linux::process;
 use rustix::event::PollFlags;
+use rustix::net::SendFlags;
 use rustix::process::Signal;
 
 use self::end::captured;
 use self::wait::Source;
 use super::cpu;
 use super::foreign::Foreign;
+use super::gate;
 use super::pump::Relay;
 use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
@@ -70,6 +72,7 @@ struct Watch<'a> {
     jar: &'a mut Jar,
     streams: Streams,
     steer: &'a Steer,
+    longest: Option<Duration>,
     deadline: Option<Instant>,
     cpu_limit: Option<u64>,
     oom: Option<OomEvent>,
@@ -153,10 +156,14 @@ pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer
 
 impl<'a> Watch<'a> {
     fn new(plan: &Plan, jar: &'a mut Jar, streams: Streams, steer: &'a Steer) -> Result<Self, Error> {
-        let deadline = plan.steps().iter().find_map(|step| match step {
-            Step::Deadline { seconds } => Some(jar.since + Duration::from_secs_f64(*seconds)),
+        // The time of a job that waits at its gate begins behind it.
+        let longest = plan.steps().iter().find_map(|step| match step {
+            Step::Deadline { seconds } => Some(Duration::from_secs_f64(*seconds)),
             _ => None,
         });
+        let deadline = longest
+            .filter(|_| jar.gate.is_none())
+            .map(|longest| jar.since + longest);
         let (oom, workdir) = match (&mut jar.warm, &jar.group) {
             (Some(warm), _) => (warm.memory.take(), warm.workdir.take()),
             (None, Some(group)) => (
@@ -171,6 +178,7 @@ impl<'a> Watch<'a> {
             jar,
             streams,
             steer,
+            longest,
             deadline,
             cpu_limit: plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64),
             oom,
@@ -221,6 +229,7 @@ impl<'a> Watch<'a> {
                 Source::Report => self.report()?,
                 Source::Worker => self.gone = Some(Instant::now()),
                 Source::Control => self.control(events),
+                Source::Gate => self.gate(),
                 Source::Stdin => self.streams.input.advance(),
                 Source::Stdout => self.streams.stdout.advance(&mut self.buffer),
                 Source::Stderr => self.streams.stderr.advance(&mut self.buffer),
@@ -250,6 +259,23 @@ impl<'a> Watch<'a> {
             self.seen.kill = self.seen.kill.or(Some(Kill::Cpu));
         }
         Ok(self.seen.kill.is_some() || self.failed.is_some())
+    }
+
+    /// The answer to the job's gate is here.
+    fn gate(&mut self) {
+        let Some(answer) = self.jar.gate.take() else {
+            return;
+        };
+        if !gate::is_open(&answer) {
+            self.failed = self.failed.take().or(Some(Error::Gate));
+            return;
+        }
+        self.jar.since = Instant::now();
+        self.deadline = self.longest.map(|longest| self.jar.since + longest);
+        if let Some(control) = self.jar.voice() {
+            // A guest that is gone is seen elsewhere.
+            let _ = rustix::net::send(control, gate::OPEN, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
     }
 
     /// Not before there is something to read: until then init may be waiting for this processor.

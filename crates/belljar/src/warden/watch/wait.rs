@@ -23,6 +23,7 @@ pub(super) enum Source {
     Report,
     Worker,
     Control,
+    Gate,
     Stdin,
     Stdout,
     Stderr,
@@ -42,16 +43,20 @@ impl Watch<'_> {
         }
         let mut control = PollFlags::empty();
         control.set(PollFlags::IN, self.decoder.wants() > 0 && self.items.is_empty());
-        control.set(PollFlags::OUT, self.unsent());
+        control.set(PollFlags::OUT, self.unsent() && self.jar.gate.is_none());
         if !control.is_empty() {
             wanted.extend(self.jar.voice().map(|fd| (Source::Control, fd, control)));
         }
-        wanted.extend(
-            self.streams
-                .input
-                .interest()
-                .map(|(fd, flags)| (Source::Stdin, fd, flags)),
-        );
+        match &self.jar.gate {
+            // What the caller has typed is left alone as long as it may have to be given to another.
+            Some(answer) => wanted.push((Source::Gate, answer.as_fd(), PollFlags::IN)),
+            None => wanted.extend(
+                self.streams
+                    .input
+                    .interest()
+                    .map(|(fd, flags)| (Source::Stdin, fd, flags)),
+            ),
+        }
         wanted.extend(
             self.streams
                 .stdout

@@ -1,0 +1,29 @@
+//! The gate of a job: asked by a thread of its own, while the jar is built and its interpreter starts.
+
+use std::os::fd::OwnedFd;
+
+use crate::error::Error;
+use crate::job::Gate;
+
+/// What the guest runtime waits for.
+pub(super) const OPEN: &[u8] = b"o";
+
+/// Asks. The pipe ends with a byte if the answer is yes, and without one otherwise.
+pub(super) fn ask(Gate(question): Gate) -> Result<OwnedFd, Error> {
+    let (answer, told) = super::start::pipe()?;
+    let act = move || {
+        if question() {
+            // Nobody reads it only if the jar has ended before.
+            let _ = rustix::io::write(&told, OPEN);
+        }
+    };
+    let thread = std::thread::Builder::new().name("gate".into());
+    let started = thread.spawn(act);
+    started.map_err(|error| Error::setup("start a thread", error))?;
+    Ok(answer)
+}
+
+/// Whether the answer is yes.
+pub(super) fn is_open(answer: &OwnedFd) -> bool {
+    rustix::io::read(answer, &mut [0; 1]) == Ok(1)
+}

@@ -59,6 +59,7 @@ class Index:
         self.offers: dict[str, list[Offer]] = {}
         self.asked: list[Asked] = []
         self.credentials = credentials
+        self.pages_are_kept = False
         self._lock = threading.Lock()
         index = self
 
@@ -207,9 +208,10 @@ class Index:
         handler.send_response(status)
         for name, value in (headers or {}).items():
             handler.send_header(name, value)
-        # Every resolution is seen here; files may be kept, as those of the public index are.
+        # Files may be kept, as those of the public index are; pages are asked for each time, so that it is seen here.
         lasting = "/files/" in handler.path and status == 200
-        handler.send_header("Cache-Control", "max-age=365000000, immutable, public" if lasting else "no-store")
+        page = "max-age=0" if self.pages_are_kept else "no-store"
+        handler.send_header("Cache-Control", "max-age=365000000, immutable, public" if lasting else page)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         if handler.command != "HEAD":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import PYTHON, Desk
+from .desk import PYTHON, Desk, remove
 from .index import Index
 from .packages import Entry, wheel
 
@@ -112,6 +112,19 @@ def link(path: Path) -> None:
     path.parent.chmod(0o755)
     path.unlink()
     path.symlink_to(other)
+
+
+def test_what_is_here_already_is_built_without_the_index(desk: Desk, index: Index) -> None:
+    index.pages_are_kept = True
+    index.add(wheel("lib", files={"lib.py": "version = 'genuine'\n"}))
+    assert desk.run(VERSION, "--with", "lib") == "genuine\n"
+    index.close()
+    add(desk.file("lib.py"))
+    assert desk.run(VERSION, "--with", "lib") == "genuine\n"
+    # Control: without uv's cache somebody has to be asked.
+    add(desk.file("lib.py"))
+    remove(desk.cache / "uv")
+    desk.refused("--with", "lib", UV_HTTP_RETRIES="0")
 
 
 @pytest.mark.parametrize("tamper", [change, change_and_keep_the_time, replace, delete, add, add_bytecode, link])

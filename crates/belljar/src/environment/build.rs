@@ -210,7 +210,16 @@ impl<'a> Builder<'a> {
             args.push("--require-hashes");
         }
         args.push("/jar/lock.txt");
-        self.run(Some(key), &args, ("lock.txt", lock), tell).map(drop)
+        let lock = ("lock.txt", lock);
+        if !self.private {
+            // Where everything is here already, the index need not be asked again: that takes longer than all the rest.
+            args.push("--offline");
+            match self.run(Some(key), &args, lock, tell) {
+                Err(EnvironmentError::Refused { .. }) => args.pop(),
+                ended => return ended.map(drop),
+            };
+        }
+        self.run(Some(key), &args, lock, tell).map(drop)
     }
 
     /// Wheels only, unless told: the code of a source would run.

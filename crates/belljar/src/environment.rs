@@ -13,6 +13,7 @@ mod bytecode;
 mod checking;
 mod digest;
 mod error;
+mod limits;
 mod lock;
 mod manifest;
 mod metadata;
@@ -41,6 +42,7 @@ pub use prune::{Entry, Pruned, Pruning};
 use crate::client::find_binary;
 use crate::python::Interpreter;
 use crate::requirement::{Allow, Requirements};
+use limits::{Clock, Limits};
 use settings::IndexSettings;
 use store::{Opened, Store};
 use uv::Uv;
@@ -107,6 +109,7 @@ impl Environment {
 pub struct Environments {
     store: Store,
     binary: PathBuf,
+    limits: Limits,
     variables: Variables,
 }
 
@@ -129,6 +132,7 @@ impl Environments {
         Ok(Self {
             store: Store::open(store::folder(&variables)?)?,
             binary: find_binary(binary)?,
+            limits: Limits::of(&variables)?,
             variables,
         })
     }
@@ -156,6 +160,7 @@ impl Environments {
             &self.binary,
             wish,
             &settings,
+            Clock::start(self.limits.time),
         )?;
         let lock = match self.store.remembered(&request) {
             Some(remembered) if !wish.refresh => remembered.lock,

@@ -130,13 +130,15 @@ def python(desk: Desk, source: str, **more: str) -> str:
     return told.stdout
 
 
-def uv(folder: Path, index: str, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+def uv(
+    folder: Path, index: str, *words: str | Path, check: bool = True, seconds: float = 100
+) -> subprocess.CompletedProcess[str]:
     """Plain uv, for controls: what would have happened without a jar."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
     told = subprocess.run(
         [str(UV), *map(str, words)],
         env={**kept, "HOME": str(folder), "UV_DEFAULT_INDEX": index, "UV_CACHE_DIR": str(folder / "plain-cache"), "NO_COLOR": "1"},
-        capture_output=True, text=True, timeout=100,
+        capture_output=True, text=True, timeout=seconds,
     )  # fmt: skip
     assert not check or told.returncode == 0, told.stderr
     return told

@@ -236,6 +236,18 @@ def odd() -> dict[str, Artifact]:
     }
 
 
+def pigeons(count: int) -> list[Artifact]:
+    """Pigeons, and one hole too few: versions that fit in pairs and not all together, which no resolver sees at a glance.
+
+    The version of a pigeon is the hole that it is in, and the version of a hole is the pigeon that is in it.
+    """
+    holes = range(1, count)
+    placed = [
+        wheel(f"pigeon{one}", str(hole), requires=[f"hole{hole}=={one}"]) for one in range(count) for hole in holes
+    ]
+    return [*placed, *(wheel(f"hole{hole}", str(one)) for hole in holes for one in range(count))]
+
+
 def climbing_sdist(name: str, absolute: Path, mark: str, secret: Path) -> Artifact:
     """A source distribution whose archive climbs, and links, out of the folder that it is unpacked in."""
     entries = []

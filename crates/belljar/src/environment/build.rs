@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::limits::Clock;
 use super::manifest::Manifest;
 use super::place::Place;
 use super::progress::Progress;
@@ -23,6 +24,7 @@ pub(super) struct Builder<'a> {
     wish: &'a Wish,
     settings: &'a IndexSettings,
     uv: Uv,
+    clock: Clock,
     tool: String,
     /// The folder with uv's cache and what is being built.
     cache: PathBuf,
@@ -37,6 +39,7 @@ impl<'a> Builder<'a> {
         binary: &'a Path,
         wish: &'a Wish,
         settings: &'a IndexSettings,
+        clock: Clock,
     ) -> Result<Self, EnvironmentError> {
         store.sweep();
         // Code of packages that runs in a build could put into uv's cache what others would install.
@@ -56,6 +59,7 @@ impl<'a> Builder<'a> {
             wish,
             settings,
             uv,
+            clock,
             cache,
             private,
         })
@@ -147,6 +151,7 @@ impl<'a> Builder<'a> {
             interpreter: &self.wish.interpreter,
             binary: self.binary,
             store: self.store,
+            clock: self.clock,
         };
         bytecode::add(&place, tell)?;
         baked::add(&place, tell)?;
@@ -240,6 +245,7 @@ impl<'a> Builder<'a> {
             interpreter: &self.wish.interpreter,
             settings: self.settings,
             cache: &self.cache,
+            clock: self.clock,
             building,
         };
         let ran = room.run(args, input, &mut |line| {
@@ -249,7 +255,7 @@ impl<'a> Builder<'a> {
         })?;
         match ran.outcome.success() && !ran.full {
             true => Ok(ran),
-            false => Err(reason::of(&ran, self.wish)),
+            false => Err(reason::of(&ran, self.clock)),
         }
     }
 

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::place::Place;
 use super::{EnvironmentError, Progress, digest, parts, room, store, tree};
+use crate::outcome::Status;
 
 /// Runs in the jar: no code of a package, only the compiler over its text.
 const COMPILE: &str = include_str!("bytecode/compile.py");
@@ -103,10 +104,15 @@ fn make(place: &Place<'_>, folder: &Path, missing: &[&Source]) -> Result<(), Env
         place.interpreter,
         place.environment,
         &made,
+        place.clock,
         COMPILE,
         list,
     );
     let taken = ran.and_then(|ran| {
+        // Half of it would be kept for as long as the environment is.
+        if ran.outcome.status == Status::TimedOut {
+            return Err(place.clock.over());
+        }
         if !ran.outcome.success() {
             // Less bytecode is slower imports, nothing worse.
             tracing::warn!(status = ?ran.outcome.status, stderr = %ran.stderr, "bytecode could not be made");

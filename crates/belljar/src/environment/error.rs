@@ -41,6 +41,16 @@ pub enum EnvironmentError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A variable of ours that says nothing.
+    #[error("{name} is \"{value}\", which cannot be used; write it as {example}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// What it says.
+        value: String,
+        /// What it could say.
+        example: &'static str,
+    },
     /// A settings file of uv or pip that cannot be read.
     #[error("the index settings in {} cannot be read: {problem}; mend the file, or set UV_NO_CONFIG=1", path.display())]
     Settings {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::limits::Clock;
 use super::store::Store;
 use crate::python::Interpreter;
 
@@ -13,4 +14,5 @@ pub(super) struct Place<'a> {
     pub interpreter: &'a Interpreter,
     pub binary: &'a Path,
     pub store: &'a Store,
+    pub clock: Clock,
 }

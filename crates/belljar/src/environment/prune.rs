@@ -10,10 +10,6 @@ use serde::Serialize;
 
 use super::store::{self, Store};
 use super::{About, EnvironmentError, Environments, lock, tree};
-use crate::policy::parse_size;
-
-/// What everything may take together unless `BELLJAR_CACHE_SIZE` says otherwise.
-const CAP: u64 = 20 << 30;
 
 /// An environment that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -133,12 +129,10 @@ impl Environments {
 
     /// After a build: the least recently used go while everything together takes more than it may. Failing is no matter.
     pub(super) fn enforce_cap(&self, newest: &str) {
-        let named = self.variables.get("BELLJAR_CACHE_SIZE");
-        let most = named.and_then(|text| parse_size(text)).unwrap_or(CAP);
         let mut others = self.list();
         others.retain(|entry| entry.about.key != newest);
         let mut pruned = Pruned::default();
-        if let Err(error) = self.shrink(most, &mut others, false, &mut pruned) {
+        if let Err(error) = self.shrink(self.limits.size, &mut others, false, &mut pruned) {
             tracing::warn!(%error, "the cache folder cannot be kept small");
         }
     }

@@ -5,9 +5,10 @@ mod said;
 #[cfg(test)]
 mod tests;
 
+use super::EnvironmentError;
+use super::limits::Clock;
 use super::room::Ran;
 use super::settings::without_secrets;
-use super::{EnvironmentError, Wish};
 use crate::outcome::{Limit, Status};
 use said::Said;
 
@@ -21,7 +22,7 @@ const SETTINGS: &str =
     "check the network and the index settings (UV_DEFAULT_INDEX, pip.conf), then try again";
 
 /// What its end means.
-pub(super) fn of(ran: &Ran, _wish: &Wish) -> EnvironmentError {
+pub(super) fn of(ran: &Ran, clock: Clock) -> EnvironmentError {
     let ended = |what: &str, next: &'static str| EnvironmentError::Ended {
         what: what.to_owned(),
         next,
@@ -30,10 +31,7 @@ pub(super) fn of(ran: &Ran, _wish: &Wish) -> EnvironmentError {
         return ended("it nearly filled the disk", SPACE);
     }
     match (ran.outcome.status, ran.outcome.limit) {
-        (Status::TimedOut, _) => ended(
-            "it took longer than half an hour",
-            "try again, or name versions to make it easier",
-        ),
+        (Status::TimedOut, _) => clock.over(),
         (Status::OutOfMemory, _) | (_, Some(Limit::Memory)) => {
             ended("it needed more than 2 GiB of memory", SMALLER)
         }

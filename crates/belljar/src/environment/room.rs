@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::statvfs;
 
+use super::limits::Clock;
 use super::settings::IndexSettings;
 use super::{EnvironmentError, INSIDE};
 use crate::command::{Child, Stdio};
@@ -27,7 +28,6 @@ pub(super) const MADE: &str = "/made";
 
 /// The largest file of a package: the libraries of torch have 2 GiB.
 const LARGEST_FILE: u64 = 4 << 30;
-const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// Code of packages that takes longer than this does without.
 const PACKAGES: Duration = Duration::from_secs(120);
 const MEMORY: u64 = 2 << 30;
@@ -55,6 +55,7 @@ pub(super) struct UvRoom<'a> {
     pub settings: &'a IndexSettings,
     /// The folder on the host that is [`CACHE`] in the jar.
     pub cache: &'a Path,
+    pub clock: Clock,
     /// The folder in `building` that is the environment, once there is one.
     pub building: Option<&'a str>,
 }
@@ -66,7 +67,7 @@ impl UvRoom<'_> {
         input: (&str, &str),
         line: &mut dyn FnMut(&str),
     ) -> Result<Ran, EnvironmentError> {
-        let mut policy = policy(network());
+        let mut policy = policy(network(), self.clock.left());
         let show = |source: &Path, target: &Path, access| Mount {
             source: source.to_path_buf(),
             target: target.to_path_buf(),
@@ -124,10 +125,11 @@ pub(super) fn python(
     interpreter: &Interpreter,
     environment: &Path,
     made: &Path,
+    clock: Clock,
     code: &str,
     input: String,
 ) -> Result<Ran, EnvironmentError> {
-    let mut policy = policy(Network::None);
+    let mut policy = policy(Network::None, clock.left());
     policy.mounts = [
         (environment, INSIDE, Access::ReadOnly),
         (made, MADE, Access::ReadWrite),
@@ -157,8 +159,7 @@ pub(super) fn packages(
     made: &Path,
     code: &str,
 ) -> Result<Ran, EnvironmentError> {
-    let mut policy = policy(Network::None);
-    policy.limits.timeout = Some(PACKAGES);
+    let mut policy = policy(Network::None, Some(PACKAGES));
     policy.mounts = vec![Mount {
         source: made.to_path_buf(),
         target: MADE.into(),
@@ -175,7 +176,7 @@ pub(super) fn packages(
     watch(command.spawn()?, made, &mut |_| {})
 }
 
-fn policy(network: Network) -> Policy {
+fn policy(network: Network, time: Option<Duration>) -> Policy {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Policy {
         network,
@@ -186,7 +187,7 @@ fn policy(network: Network) -> Policy {
             open_files: 4096,
             file_size: Some(LARGEST_FILE),
             output: MOST_OUTPUT,
-            timeout: Some(LONGEST),
+            timeout: time,
             ..Limits::default()
         },
         ..Policy::default()

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from ._sandboxed import Sandboxed as Sandboxed
     from ._values.kept import Kept as Kept
     from ._values.kept import keep as keep
+    from ._warm import Statistics as Statistics
+    from ._warm import Warmed as Warmed
+    from ._warm import statistics as statistics
 
 # Where each name comes from. Nothing is imported before it is used: `import belljar` costs next to nothing.
 _NAMES = {
@@ -46,6 +49,7 @@ _NAMES = {
     "_sandbox": "Sandbox",
     "_values.kept": "Kept keep",
     "_version": "VERSION",
+    "_warm": "Statistics Warmed statistics",
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _WHERE["__version__"] = "_version"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._keywords import DecoratorKeywords
     from ._outcome import Outcome
     from ._sandboxed import Sandboxed
+    from ._warm import Warmed
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -128,9 +129,10 @@ class FunctionCallee(Callee):
         self.wrapper: Any = None
 
     def methods(self, is_async: bool) -> dict[str, Any]:
-        if is_async:
-            return {"outcome": self.aoutcome_of, "map": self.amap, "starmap": self.astarmap, "options": self.options}
-        return {"outcome": self.outcome_of, "map": self.map, "starmap": self.starmap, "options": self.options}
+        names = "outcome", "map", "starmap", "warm", "options"
+        own = self.outcome_of, self.map, self.starmap, self.warm, self.options
+        asynchronous = self.aoutcome_of, self.amap, self.astarmap, self.awarm, self.options
+        return dict(zip(names, asynchronous if is_async else own, strict=True))
 
     def outcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
         """Calls, and gives all that is known of it; raises nothing for what the guest does."""
@@ -160,6 +162,18 @@ class FunctionCallee(Callee):
     ) -> AsyncIterator[Any]:
         """As `itertools.starmap`, for `async for`."""
         return acalls(self, rows, ahead_of(ahead), outcomes)
+
+    def warm(self, workers: int = 1) -> Warmed:
+        """Waits until so many workers are ready, and tells which modules they have imported and which were left out."""
+        from ._warm import warm
+
+        return warm(self.room, workers)
+
+    async def awarm(self, workers: int = 1) -> Warmed:
+        """The same for a function that is async."""
+        from ._warm import awarm
+
+        return await awarm(self.room, workers)
 
     def options(self, **options: Any) -> Any:
         """A copy with some keywords changed; None takes one away."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 
-HELLO, OPEN, JOB, CANCEL, INTERRUPT, CLOSE, STATS, PARSE = range(1, 9)
+HELLO, OPEN, JOB, CANCEL, INTERRUPT, CLOSE, STATS, PARSE, WARM = range(1, 10)
 MORE = 32
-WELCOME, OPENED, OUTPUT, VALUE, OUTCOME, ERROR, CLOSED, FIGURES, PARSED = range(64, 73)
+WELCOME, OPENED, OUTPUT, VALUE, OUTCOME, ERROR, CLOSED, FIGURES, PARSED, WARMED = range(64, 74)
 ITEM = 96
 
 # One for all: `json.dumps` makes another for each call.

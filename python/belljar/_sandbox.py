@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._outcome import Outcome
     from ._rooms import Room
     from ._wait import Request
+    from ._warm import Warmed
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -58,6 +59,18 @@ class Sandbox:
     def guest(self) -> Guest:
         """What its guests have."""
         return guest_of(self._place, self.place)
+
+    def warm(self, workers: int = 1) -> Warmed:
+        """Waits until so many workers are ready, and tells which modules they have imported and which were left out."""
+        from ._warm import warm
+
+        return warm(self, workers)
+
+    async def awarm(self, workers: int = 1) -> Warmed:
+        """The same for a task."""
+        from ._warm import awarm
+
+        return await awarm(self, workers)
 
     def close(self) -> None:
         """Gives its workers back. Jobs that run go on."""

@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 from ._keywords import DecoratorKeywords
 from ._outcome import Outcome
 from ._policy import Policy
+from ._warm import Warmed
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -82,5 +83,16 @@ class Sandboxed(Protocol, Generic[P, R]):
     def starmap(
         self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: Literal[True]
     ) -> Iterator[Outcome]: ...
+
+    @overload
+    def warm(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, Coroutine[Any, Any, T]], workers: int = 1
+    ) -> Coroutine[Any, Any, Warmed]: ...
+    @overload
+    def warm(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, AsyncIterator[T]], workers: int = 1
+    ) -> Coroutine[Any, Any, Warmed]: ...
+    @overload
+    def warm(self, workers: int = 1) -> Warmed: ...
 
     def options(self, **options: Unpack[DecoratorKeywords]) -> Sandboxed[P, R]: ...

@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import assert_type
 
-from belljar import Outcome, Sandbox, SandboxExecutor, run, sandbox
+from belljar import Outcome, Sandbox, SandboxExecutor, Statistics, Warmed, run, sandbox, statistics
 
 
 @sandbox(memory="512M")
@@ -82,6 +82,10 @@ def calls() -> None:
     assert_type(one.map([1, 2]), Iterator[list[int]])
     assert_type(one.starmap([(1,)], outcomes=True), Iterator[Outcome])
     assert_type(items(3), Generator[int, None, str])
+    assert_type(one.warm(), Warmed)
+    assert_type(items.warm(2).left_out, dict[str, str])
+    assert_type(Sandbox().warm(), Warmed)
+    assert_type(statistics(), Statistics)
     assert_type(Sandbox().call(one.__wrapped__, 3), Any)
     assert_type(Sandbox().call(one, 3), list[int])
     assert_type(Sandbox().call(two, 3), str)
@@ -126,6 +130,9 @@ async def tasks(thing: Thing) -> None:
     assert_type(two.map([1]), AsyncIterator[str])
     assert_type(two.starmap([(1,)], outcomes=True), AsyncIterator[Outcome])
     assert_type(aitems(1), AsyncIterator[bytes])
+    assert_type(await two.warm(), Warmed)
+    assert_type(await aitems.warm(), Warmed)
+    assert_type(await Sandbox().awarm(2), Warmed)
     assert_type(await thing.amethod(1), str)
     assert_type(await Thing.abelow(1), str)
     assert_type(await Sandbox().acall(one, 1), list[int])

@@ -13,6 +13,7 @@ mod outbox;
 mod rooms;
 mod start;
 mod stream;
+mod warm;
 mod work;
 
 use crate::args;

@@ -46,6 +46,10 @@ class TestPreload:
     @pytest.mark.parametrize("culprit", ["busy", "sharing"])
     def test_one_that_leaves_something_is_left_out(self, culprit: str) -> None:
         with Sandbox(dependencies=["calm", culprit]) as box:
+            told = box.warm()
+            assert told.cold is None and list(told.preloaded) == ["calm"]
+            [(name, why)] = told.left_out.items()
+            assert name == culprit and why.startswith("left out, because "), why
             assert warmed(box) is None
             assert box.run(LOADED).value == ["calm"]
             # The job imports it for itself, with all that belongs to it.
@@ -70,5 +74,7 @@ class TestPreload:
 
     def test_without_such_a_package_all_is_preloaded(self) -> None:
         with Sandbox(dependencies=["calm", "polite"]) as box:
+            told = box.warm()
+            assert (sorted(told.preloaded), told.left_out) == (["calm", "polite"], {})
             assert warmed(box) is None
             assert box.run(LOADED).value == ["calm", "polite"]

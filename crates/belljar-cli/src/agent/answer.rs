@@ -4,7 +4,7 @@ use belljar::Error;
 use belljar::agent::{Encoding, Fault, Kind, OutputHead, OutputStream, PartsHead, ValueHead};
 use belljar::outcome::{Captured, Outcome};
 use belljar::parcel::Parcel;
-use belljar::pool::Spoken;
+use belljar::pool::{Spoken, Warmed};
 use belljar::pyerror::PythonError;
 use serde_json::Value;
 
@@ -138,9 +138,19 @@ pub fn outcome(id: u64, mut outcome: Outcome) -> Result<Letter, Fault> {
 
 /// The frame that tells of an exception in a text, or that there is none.
 pub fn parsed(id: u64, error: Option<&PythonError>) -> Result<Letter, Fault> {
-    let json = serde_json::to_vec(&error).unwrap_or_default();
-    let lengths = vec![json.len() as u64];
-    Letter::new(Kind::Parsed, id, &PartsHead { parts: lengths }, &[&json]).map_err(unsent)
+    object(Kind::Parsed, id, &error)
+}
+
+/// The frame that tells how warming up went.
+pub fn warmed(id: u64, warmed: &Warmed) -> Result<Letter, Fault> {
+    object(Kind::Warmed, id, warmed)
+}
+
+/// A frame whose body is one object: it has text of any length.
+fn object(kind: Kind, id: u64, object: &impl serde::Serialize) -> Result<Letter, Fault> {
+    let json = serde_json::to_vec(object).unwrap_or_default();
+    let parts = vec![json.len() as u64];
+    Letter::new(kind, id, &PartsHead { parts }, &[&json]).map_err(unsent)
 }
 
 /// The JSON object of an outcome, without what is sent as it is.

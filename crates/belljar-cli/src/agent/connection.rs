@@ -22,6 +22,7 @@ use super::inbox::{End, Inbox};
 use super::jobs::Jobs;
 use super::outbox::{Letter, Outbox};
 use super::rooms::Rooms;
+use super::warm::Warming;
 use super::work::{Body, Request, cancelled, work};
 use crate::failure::Failure;
 
@@ -41,6 +42,8 @@ pub struct Agent {
     pub jobs: Jobs,
     /// Open sandboxes.
     pub rooms: Rooms,
+    /// Requests for warm workers.
+    pub warming: Warming,
     crew: Arc<Crew>,
     /// None once the agent is ending.
     pool: Mutex<Option<Pool>>,
@@ -55,6 +58,7 @@ pub fn serve(socket: UnixStream, client: Peer, most: usize) -> Result<i32, Failu
         outbox: Arc::new(Outbox::new(socket.try_clone().map_err(cannot)?)),
         jobs: Jobs::default(),
         rooms: Rooms::default(),
+        warming: Warming::default(),
         crew: Arc::new(Crew::new(most)),
         pool: Mutex::new(Some(
             Pool::builder()
@@ -219,6 +223,7 @@ impl Agent {
             }
             Kind::Open => self.open(id, &frame.header).map(|()| None),
             Kind::Close => self.close(id, &frame.header).map(|()| None),
+            Kind::Warm => self.warm(id, &frame.header).map(|()| None),
             _ => {
                 self.stats(id);
                 Ok(None)
@@ -400,7 +405,8 @@ fn body(frame: Frame, descriptor: Option<OwnedFd>) -> Result<(Body, u64), Fault>
     }
 }
 
-fn read<T: DeserializeOwned>(header: &[u8]) -> Result<T, Fault> {
+/// The header of a request.
+pub fn read<T: DeserializeOwned>(header: &[u8]) -> Result<T, Fault> {
     serde_json::from_slice(header)
         .map_err(|error| fault("request", format!("the header cannot be read: {error}"), None))
 }

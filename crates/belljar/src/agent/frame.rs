@@ -32,6 +32,8 @@ pub enum Kind {
     Stats = 7,
     /// Asks what a text tells of a Python exception.
     Parse = 8,
+    /// Has workers of a sandbox ready.
+    Warm = 9,
     /// Lets the job with this id give more items.
     More = 32,
     /// The agent's versions.
@@ -52,12 +54,14 @@ pub enum Kind {
     Figures = 71,
     /// The exception that a text tells of.
     Parsed = 72,
+    /// How warming up went.
+    Warmed = 73,
     /// An item of a generator.
     Item = 96,
 }
 
 impl Kind {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 21] = [
         Self::Hello,
         Self::Open,
         Self::Job,
@@ -66,6 +70,7 @@ impl Kind {
         Self::Close,
         Self::Stats,
         Self::Parse,
+        Self::Warm,
         Self::More,
         Self::Welcome,
         Self::Opened,
@@ -76,6 +81,7 @@ impl Kind {
         Self::Closed,
         Self::Figures,
         Self::Parsed,
+        Self::Warmed,
         Self::Item,
     ];
 

@@ -222,6 +222,16 @@ pub struct Close {
     pub sandbox: u64,
 }
 
+/// Has workers ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warm {
+    /// The sandbox, by the id that it was opened with.
+    pub sandbox: u64,
+    /// How many, at most as many as are kept for it.
+    pub workers: usize,
+}
+
 /// Which stream a piece of output is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

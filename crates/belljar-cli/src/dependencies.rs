@@ -138,7 +138,8 @@ fn shown<T>(
     Ok(built)
 }
 
-fn names(requirements: &Requirements) -> String {
+/// Names of what is asked for, for people.
+pub fn names(requirements: &Requirements) -> String {
     let names: Vec<String> = requirements.iter().map(|one| one.name().to_owned()).collect();
     names.join(", ")
 }

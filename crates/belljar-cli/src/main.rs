@@ -1,6 +1,6 @@
 //! The belljar command: reads what was typed, makes a policy and a job of it, and prints what happened.
 //!
-//! This process becomes the warden of a one-shot run, so no thread of it lives by then. Only `agent` and `run --each` have some: they are
+//! This process becomes the warden of a one-shot run, so no thread of it lives by then. Only `agent`, `run --each` and `env build` have some: they are
 //! engines, which never fork a guest; their wardens are this same binary, started by exec.
 
 mod agent;

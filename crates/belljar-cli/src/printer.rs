@@ -22,7 +22,7 @@ use crate::commands::each::Report;
 use crate::failure::Failure;
 use crate::values::plain;
 
-pub use environments::Steps;
+pub use environments::{Several, Steps};
 pub use escape::escape;
 pub use progress::Progress;
 pub use sections::Sections;

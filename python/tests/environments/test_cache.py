@@ -187,8 +187,32 @@ def test_one_that_cannot_be_built_does_not_stop_the_others(desk: Desk, index: In
     (desk.folder / "good.txt").write_text("lib\n")
     (desk.folder / "bad.txt").write_text("nosuchpackage\n")
     told = desk.call("env", "build", "-r", "bad.txt", "-r", "good.txt", "--python", PYTHON)
-    assert told.returncode == 125 and "nosuchpackage" in told.stderr
-    assert len(desk.environments()) == 1
+    assert told.returncode == 125 and told.stderr.count("nosuchpackage") == 1
+    assert "belljar: bad.txt: the index has no package nosuchpackage; " in told.stderr
+    table = [line.split() for line in told.stdout.splitlines()]
+    [built] = desk.environments()
+    assert table[0] == ["set", "environment", "python", "size", "packages"]
+    assert table[1] == ["bad.txt", "not", "built", "-", "-", "-"]
+    assert table[2][:2] == ["good.txt", built.name[:12]] and table[2][-2:] == ["lib", "1"]
+    told = desk.call("env", "build", "-r", "bad.txt", "-r", "good.txt", "--json", "--python", PYTHON)
+    assert told.returncode == 125
+    report = json.loads(told.stdout)
+    assert [one["key"] for one in report["environments"]] == [built.name]
+    [failed] = report["failed"]
+    assert failed["set"] == "bad.txt" and "nosuchpackage" in failed["message"] and "spelling" in failed["hint"]
+
+
+def test_what_was_just_built_is_not_taken_away_for_the_next(desk: Desk, index: Index) -> None:
+    for name in "abc":
+        index.add(wheel(name, files={f"{name}.py": ""}, entries=[Entry(f"{name}.bin", os.urandom(4 << 20))]))
+        (desk.folder / f"{name}.txt").write_text(f"{name}\n")
+    files = [word for name in "abc" for word in ("-r", f"{name}.txt")]
+    assert desk.call("env", "build", *files, "--python", PYTHON, BELLJAR_CACHE_SIZE="5M").returncode == 0
+    assert len(desk.environments()) == 3
+    # Control: the next build finds that nobody uses them.
+    index.add(wheel("d", files={"d.py": ""}))
+    desk.run("import d", "--with", "d", BELLJAR_CACHE_SIZE="5M")
+    assert len(desk.environments()) < 4
 
 
 def test_prune_never_takes_one_in_use(each_desk: Desk, index: Index) -> None:

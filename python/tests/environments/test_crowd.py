@@ -131,6 +131,30 @@ def test_one_that_waits_goes_on_when_the_builder_is_killed(desk: Desk, index: In
     assert out == "1\n", err
 
 
+@pytest.mark.parametrize("processors", [1, 2])
+def test_sets_of_one_command_are_built_at_once(processors: int, desk: Desk, index: Index, gate: None) -> None:
+    """At most as many as there are processors: with one, the second begins when the first is done."""
+    offers = [index.offer(Offer(wheel(name), gate=threading.Event())) for name in ("one", "two")]
+    for name in ("one", "two"):
+        (desk.folder / f"{name}.txt").write_text(f"{name}\n")
+    mine = sorted(os.sched_getaffinity(0))[:processors]
+    assert len(mine) == processors, "this test needs two processors"
+    words = desk.words("env", "build", "-r", "one.txt", "-r", "two.txt", "--python", PYTHON)
+    build = subprocess.Popen(
+        ["taskset", "--cpu-list", ",".join(map(str, mine)), *words],
+        env=desk.environment(), cwd=desk.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert offers[0].begun.wait(60)
+    # What would be a second build has a second to begin; with two processors it must.
+    assert offers[1].begun.wait(1 if processors == 1 else 60) == (processors == 2)
+    for offer in offers:
+        assert offer.gate is not None
+        offer.gate.set()
+    out, err = build.communicate(timeout=100)
+    assert build.returncode == 0 and len(out.splitlines()) == 3, err
+    assert err.count(" built: 1 package, ") == 2 and len(desk.environments()) == 2, err
+
+
 # Runs a command with a cache folder on a disk of its own, and tells its exit code and how many environments, whole or half, are there.
 ON_A_DISK = """
 mount -t tmpfs -o size="$1",mode=700 none "$BELLJAR_CACHE_DIR" || exit 99

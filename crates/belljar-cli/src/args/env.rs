@@ -21,7 +21,7 @@ pub struct Env {
 pub enum EnvCommand {
     /// List what is there
     List(List),
-    /// Build ahead of time: requirements are one environment; so is every file
+    /// Build ahead of time: requirements are one environment, and so is every file; several at once
     Build(Build),
     /// Take away what is not needed; never what is in use
     Prune(Prune),

@@ -65,6 +65,33 @@ def test_another_index_is_another_wish(desk: Desk, index: Index) -> None:
         assert desk.run(VERSION, "--with", "lib") == "first\n"
 
 
+def test_what_another_recipe_built_is_built_anew_from_the_same_lock(desk: Desk, index: Index) -> None:
+    index.add(wheel("lib", "1"))
+    assert desk.run(VERSION, "--with", "lib") == "1\n"
+    [new] = desk.environments()
+    index.add(wheel("lib", "2"))
+
+    def as_if(recipe: int) -> Path:
+        """What an earlier version, or a later one, would have left: a key of its own, and a request that leads there."""
+        old = new.with_name(f"{recipe:032x}")
+        new.rename(old)
+        about = json.loads((old / "about.json").read_text())
+        (old / "about.json").write_text(json.dumps({**about, "key": old.name, "recipe": recipe}))
+        [request] = (desk.cache / "requests").glob("*.json")
+        request.write_text(json.dumps({**json.loads(request.read_text()), "key": old.name}))
+        return old
+
+    present = json.loads((new / "about.json").read_text())["recipe"]
+    for recipe in (present - 1, present + 1):
+        as_if(recipe)
+        assert desk.run(VERSION, "--with", "lib") == "1\n"
+        assert new in desk.environments()
+    # Control: one of the same recipe is taken as it is, whatever its key.
+    old = as_if(present)
+    assert desk.run(VERSION, "--with", "lib") == "1\n"
+    assert old in desk.environments() and new not in desk.environments()
+
+
 def change(path: Path) -> None:
     path.chmod(0o644)
     path.write_text("version = 'tampered'\n")

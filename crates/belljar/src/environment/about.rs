@@ -24,6 +24,9 @@ pub struct About {
     pub built: u64,
     /// What built it.
     pub tool: String,
+    /// By which recipe; what another one built is built anew.
+    #[serde(default)]
+    pub recipe: u32,
 }
 
 /// One package of an environment.

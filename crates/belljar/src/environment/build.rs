@@ -288,6 +288,7 @@ impl<'a> Builder<'a> {
             files,
             built: now.as_secs(),
             tool: self.tool.clone(),
+            recipe: digest::RECIPE,
         }
     }
 }

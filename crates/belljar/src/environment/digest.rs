@@ -10,8 +10,11 @@ use super::settings::IndexSettings;
 use super::{EnvironmentError, Wish};
 use crate::python::Interpreter;
 
-/// Counts up when what is built from the same lock changes.
+/// Counts up when names are made in another way: every lock is then forgotten.
 const FORMAT: u32 = 1;
+/// Counts up when something else is built from the same lock: other bytecode, other caches, another layout. What was built by
+/// another recipe is built anew, from the lock that is remembered.
+pub(super) const RECIPE: u32 = 1;
 
 /// The name of a wish, before anything is resolved.
 pub(super) fn request(wish: &Wish, settings: &IndexSettings) -> Result<String, EnvironmentError> {
@@ -30,8 +33,13 @@ pub(super) fn request(wish: &Wish, settings: &IndexSettings) -> Result<String, E
 /// The name of what is built from a lock.
 pub(super) fn environment(wish: &Wish, lock: &str, tool: &str) -> Result<String, EnvironmentError> {
     let interpreter = interpreter(&wish.interpreter)?;
-    // What a build made of a source is in no hash of the lock.
-    Ok(name(&["environment", lock, &allowed(wish), &interpreter, tool]))
+    Ok(by_recipe(RECIPE, &[lock, &allowed(wish), &interpreter, tool]))
+}
+
+/// What a build made of a source is in no hash of the lock, and what we add to it is not either.
+fn by_recipe(recipe: u32, parts: &[&str]) -> String {
+    let recipe = recipe.to_string();
+    name(&[&["environment", &recipe], parts].concat())
 }
 
 /// The name of an interpreter as it is now: one that was updated is another.
@@ -75,4 +83,24 @@ pub(super) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_recipe_gives_another_key() {
+        let parts = ["lib==1", "builds=false", "python", "belljar 1, uv 1"];
+        let key = by_recipe(RECIPE, &parts);
+        assert_eq!(key, by_recipe(RECIPE, &parts));
+        assert_ne!(key, by_recipe(RECIPE + 1, &parts));
+        assert_eq!(key.len(), 32);
+    }
+
+    #[test]
+    fn parts_do_not_run_together() {
+        assert_ne!(name(&["ab", "c"]), name(&["a", "bc"]));
+        assert_ne!(name(&["ab"]), name(&["ab", ""]));
+    }
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::checking::Found;
 use super::lock::{self, Turn};
 use super::manifest::{Manifest, Verdict};
-use super::{About, Environment, EnvironmentError, Progress, Variables, Wish, tree};
+use super::{About, Environment, EnvironmentError, Progress, Variables, Wish, digest, tree};
 
 /// The cache folder, made where it is missing.
 #[derive(Debug, Clone)]
@@ -128,13 +128,13 @@ impl Store {
         write(&path, &serde_json::to_vec(&remembered).unwrap_or_default())
     }
 
-    /// An environment that is there; nobody prunes it from now on.
+    /// An environment that is there, and was built by the present recipe; nobody prunes it from now on.
     pub(super) fn find_environment(&self, key: &str) -> Result<Option<Found>, EnvironmentError> {
         let folder = self.environment(key);
         let path = folder.join("used");
         let used = lock::share(&path).map_err(EnvironmentError::io("mark as used", &path))?;
-        let (Some(used), Some(about), Some(manifest)) = (used, read_about(&folder), read_manifest(&folder))
-        else {
+        let about = read_about(&folder).filter(|about| about.recipe == digest::RECIPE);
+        let (Some(used), Some(about), Some(manifest)) = (used, about, read_manifest(&folder)) else {
             return Ok(None);
         };
         Ok(Some(Found {

@@ -13,6 +13,7 @@ mod bytecode;
 mod checking;
 mod digest;
 mod error;
+mod leftovers;
 mod limits;
 mod lock;
 mod manifest;
@@ -139,6 +140,18 @@ impl Environments {
 
     /// The environment for a wish: the one that is there, or a new one.
     pub fn get(&self, wish: &Wish, tell: &mut dyn FnMut(Progress)) -> Result<Environment, EnvironmentError> {
+        let got = self.find_or_build(wish, tell);
+        if got.is_err() {
+            self.store.drop_unpacked();
+        }
+        got
+    }
+
+    fn find_or_build(
+        &self,
+        wish: &Wish,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Environment, EnvironmentError> {
         wish.check()?;
         let settings = IndexSettings::of(&self.variables)?;
         let request = digest::request(wish, &settings)?;

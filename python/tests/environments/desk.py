@@ -94,10 +94,8 @@ class Desk:
 
     def staging(self) -> list[Path]:
         """What builds left behind, or are at."""
-        places = [self.cache / "uv" / "building", self.cache / "builds"]
-        return sorted(
-            [*(path for place in places for path in place.glob("*")), *(self.cache / "environments").glob(".*")]
-        )
+        places = {"uv/building": "*", "builds": "*", "environments": ".*", "uv/wheels": ".tmp*"}
+        return sorted(path for place, names in places.items() for path in (self.cache / place).glob(names))
 
     def file(self, name: str) -> Path:
         """A file of the one environment there is."""

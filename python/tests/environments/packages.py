@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import stat
+import struct
 import tarfile
 import warnings
 import zipfile
@@ -104,33 +105,34 @@ def with_local_name(data: bytes, name: str, other: str) -> bytes:
 def bomb(name: str, size: int) -> Artifact:
     """A wheel of a few megabytes with one file of `size` zeros, made without compressing that many."""
     block = 1 << 20
-    assert size % block == 0
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
     piece = squeeze.compress(bytes(block)) + squeeze.flush(zlib.Z_FULL_FLUSH)
-    packed = piece * (size // block) + squeeze.flush(zlib.Z_FINISH)
+    rest = squeeze.compress(bytes(size % block)) + squeeze.flush(zlib.Z_FINISH)
+    packed = piece * (size // block) + rest
     harmless = wheel(name, "1", {f"{name}.py": "version = '1'\n", f"{name}.bin": ""})
     with zipfile.ZipFile(io.BytesIO(harmless.data)) as file:
-        place = file.getinfo(f"{name}.bin")
-        offset, empty = place.header_offset, place.compress_size
-    start = offset + 30 + len(place.filename)
-    # The member's sizes and checksum, in its local header and in the directory; offsets of what follows it move.
-    facts = _zeros_crc(size).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + size.to_bytes(4, "little")
-    local = bytearray(harmless.data[:start] + packed + harmless.data[start + empty :])
-    local[offset + 14 : offset + 26] = facts
-    grown = len(packed) - empty
-    end = local.rindex(b"PK\x05\x06")
-    directory = int.from_bytes(local[end + 16 : end + 20], "little") + grown
-    local[end + 16 : end + 20] = directory.to_bytes(4, "little")
-    at = directory
-    while local[at : at + 4] == b"PK\x01\x02":
-        names = int.from_bytes(local[at + 28 : at + 30], "little")
-        if local[at + 46 : at + 46 + names] == place.filename.encode():
-            local[at + 16 : at + 28] = facts
-        where = int.from_bytes(local[at + 42 : at + 46], "little")
-        if where > offset:
-            local[at + 42 : at + 46] = (where + grown).to_bytes(4, "little")
-        at += 46 + names
-    return Artifact(name, "1", harmless.filename, bytes(local), harmless.metadata)
+        texts = {info.filename: file.read(info) for info in file.infolist()}
+    members = [(path, zlib.crc32(text), len(text), text, 0) for path, text in texts.items() if path != f"{name}.bin"]
+    data = _zip([*members, (f"{name}.bin", _zeros_crc(size), size, packed, zipfile.ZIP_DEFLATED)])
+    return Artifact(name, "1", harmless.filename, data, harmless.metadata)
+
+
+def _zip(members: Iterable[tuple[str, int, int, bytes, int]]) -> bytes:
+    """A zip of members that are packed already: name, checksum, size, packed bytes, and how they are packed."""
+    local, directory, count = bytearray(), bytearray(), 0
+    for name, crc, size, packed, how in members:
+        count += 1
+        # What has no room in 32 bits stands in a field of its own.
+        large = size >= 1 << 32
+        more = struct.pack("<HHQQ", 1, 16, size, len(packed)) if large else b""
+        sizes = (0xFFFFFFFF, 0xFFFFFFFF) if large else (len(packed), size)
+        facts = struct.pack("<HHHHHIIIHH", 45, 0, how, 0, 0x5021, crc, *sizes, len(name), len(more))
+        mode = (stat.S_IFREG | 0o644) << 16
+        directory += b"PK\x01\x02" + struct.pack("<H", 45 | 3 << 8) + facts
+        directory += struct.pack("<HHHII", 0, 0, 0, mode, len(local)) + name.encode() + more
+        local += b"PK\x03\x04" + facts + name.encode() + more + packed
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(local), 0)
+    return bytes(local + directory + end)
 
 
 def sdist(name: str, version: str, files: Mapping[str, str], entries: Iterable[tarfile.TarInfo] = ()) -> Artifact:
@@ -157,4 +159,4 @@ def _zeros_crc(size: int) -> int:
     crc, block = 0, bytes(1 << 20)
     for _ in range(size >> 20):
         crc = zlib.crc32(block, crc)
-    return crc
+    return zlib.crc32(block[: size % len(block)], crc)

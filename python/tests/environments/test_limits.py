@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from support import until
 
-from .desk import PYTHON, UV, Desk, message, python, uv
+from .desk import PYTHON, UV, Desk, everything, message, python, uv
 from .hostile import pigeons
 from .index import Index
-from .packages import wheel
+from .packages import bomb, wheel
 
 VERSION = "import lib; print(lib.version)"
 PIGEONS = 13
@@ -101,3 +101,17 @@ def test_callers_of_the_package_have_the_limit(desk: Desk, index: Index) -> None
     )
     assert "longer than 1500ms" in python(desk, program, BELLJAR_BUILD_TIMEOUT="1.5s")
     assert desk.staging() == []
+
+
+def test_a_file_over_four_gibibytes(desk: Desk, index: Index) -> None:
+    """Four megabytes to download. The limit is told by its name, and nothing of what was written stays."""
+    index.add(artifact := bomb("lib", (4 << 30) + 1), wheel("other"))
+    assert len(artifact.data) < 5 << 20
+    told = desk.refused("--with", "lib")
+    assert told == (
+        "belljar: the build was ended: a file of a package is larger than 4 GiB; ask for fewer or smaller packages\n"
+    )
+    assert index.count(artifact.filename) > 0
+    assert desk.environments() == [] and desk.staging() == []
+    assert sum(path.lstat().st_blocks * 512 for path in everything(desk.cache)) < 1 << 20
+    assert desk.run("import other; print(other.version)", "--with", "other") == "1\n"

@@ -89,6 +89,7 @@ impl Environments {
         };
         if !pruning.dry_run {
             self.store.sweep();
+            self.store.drop_unpacked();
         }
         let unused = pruning.unused || (pruning.older_than.is_none() && pruning.max_size.is_none());
         let now = SystemTime::now()
@@ -129,6 +130,7 @@ impl Environments {
 
     /// After a build: the least recently used go while everything together takes more than it may. Failing is no matter.
     pub(super) fn enforce_cap(&self, newest: &str) {
+        self.store.drop_unpacked();
         let mut others = self.list();
         others.retain(|entry| entry.about.key != newest);
         let mut pruned = Pruned::default();
@@ -199,7 +201,7 @@ impl Environments {
     fn forget_downloads(&self) -> Result<(), EnvironmentError> {
         for part in ["uv/wheels", "bytecode"] {
             let path = self.folder().join(part);
-            if store::children(&self.folder().join("turns")).is_empty() {
+            if self.store.is_quiet() {
                 tree::remove(&path).map_err(EnvironmentError::io("remove", &path))?;
             }
         }
@@ -209,7 +211,7 @@ impl Environments {
     /// Bytecode that no environment has a link to.
     fn drop_lone_bytecode(&self) {
         // A build that has just made some has not linked it yet.
-        if !store::children(&self.folder().join("turns")).is_empty() {
+        if !self.store.is_quiet() {
             return;
         }
         for interpreter in store::children(&self.folder().join("bytecode")) {
@@ -228,7 +230,7 @@ impl Environments {
 
     /// Unpacked wheels of which no environment has a file.
     fn drop_lone_wheels(&self) {
-        if !store::children(&self.folder().join("turns")).is_empty() {
+        if !self.store.is_quiet() {
             return;
         }
         let archives = store::children(&self.folder().join("uv/wheels"))

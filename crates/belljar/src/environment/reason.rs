@@ -5,6 +5,8 @@ mod said;
 #[cfg(test)]
 mod tests;
 
+use rustix::process::Signal;
+
 use super::EnvironmentError;
 use super::limits::Clock;
 use super::room::Ran;
@@ -35,8 +37,12 @@ pub(super) fn of(ran: &Ran, clock: Clock) -> EnvironmentError {
         (Status::OutOfMemory, _) | (_, Some(Limit::Memory)) => {
             ended("it needed more than 2 GiB of memory", SMALLER)
         }
-        (Status::Signalled, _) if ran.outcome.exit_code == Some(128 + 25) => {
+        (Status::Signalled, _) if ran.outcome.signal == Some(Signal::XFSZ.as_raw()) => {
             ended("a file of a package is larger than 4 GiB", SMALLER)
+        }
+        (Status::Signalled, _) => {
+            let signal = ran.outcome.signal.unwrap_or_default();
+            ended(&format!("uv died by signal {signal}"), "try again")
         }
         (Status::Cancelled, _) => ended("it was cancelled", "try again"),
         _ => {
@@ -53,7 +59,9 @@ fn explain(stderr: &str) -> (String, String) {
         .iter()
         .find_map(|known| known(&said))
         .unwrap_or_else(|| {
-            let what = format!("uv could not build the environment: {}", said.chain.join(": "));
+            let all = said.chain.join(": ");
+            let why = if all.is_empty() { said.last() } else { &all };
+            let what = format!("uv could not build the environment: {why}");
             (
                 what,
                 "the reason is uv's own; change the requirements, or the index settings".into(),

@@ -132,6 +132,15 @@ fn indexes_out_of_reach() {
 }
 
 #[test]
+fn silence_is_told_as_such() {
+    told(
+        "Resolved 1 package in 3ms\n",
+        "uv could not build the environment: it gave no reason",
+        "uv's own",
+    );
+}
+
+#[test]
 fn builds_tell_the_end_of_what_they_said() {
     let long = "word ".repeat(500);
     let (what, _) = explain(&format!(

@@ -1,0 +1,65 @@
+//! What is left of builds that were ended: turns that nobody has, and wheels that uv was unpacking.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::store::{self, Store};
+use super::{lock, tree};
+
+impl Store {
+    /// Whether nobody builds now. Turns of builders that were killed go.
+    pub(super) fn is_quiet(&self) -> bool {
+        let turns = store::children(&self.folder().join("turns"));
+        turns.iter().all(|turn| match lock::own(turn) {
+            // As the builder itself does it: before it is unlocked.
+            Ok(Some(_held)) => fs::remove_file(turn).is_ok(),
+            Ok(None) => false,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        })
+    }
+
+    /// Removes wheels that uv had unpacked in part when it was ended. They may be as large as a build may write, and nobody would
+    /// ever look at them again.
+    pub(super) fn drop_unpacked(&self) {
+        let unpacked: Vec<PathBuf> = store::children(&self.folder().join("uv/wheels"))
+            .into_iter()
+            .filter(|path| {
+                path.file_name()
+                    .is_some_and(|name| name.as_encoded_bytes().starts_with(b".tmp"))
+            })
+            .collect();
+        // In this order: whoever made one of these and goes on has its turn until it is done.
+        if !unpacked.is_empty() && self.is_quiet() {
+            for path in unpacked {
+                let _ = tree::remove(&path);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_being_unpacked_stays_while_somebody_builds() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("cache")).unwrap();
+        let wheels = store.part("uv/wheels").unwrap();
+        let (half, whole) = (wheels.join(".tmpAbc"), wheels.join("archive-v0"));
+        fs::create_dir(&half).unwrap();
+        fs::create_dir(&whole).unwrap();
+        fs::write(half.join("file"), "x").unwrap();
+        // One builder was killed, and its file is still there; another one is at work.
+        fs::write(store.part("turns").unwrap().join("killed"), "").unwrap();
+        let turn = store.turn("alive", &mut |_| {}).unwrap();
+        assert!(!store.is_quiet());
+        store.drop_unpacked();
+        assert!(half.join("file").exists());
+        drop(turn);
+        store.drop_unpacked();
+        assert!(!half.exists() && whole.exists());
+        assert!(store.is_quiet());
+        assert!(store::children(&folder.path().join("cache/turns")).is_empty());
+    }
+}

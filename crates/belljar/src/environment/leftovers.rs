@@ -18,6 +18,11 @@ impl Store {
         })
     }
 
+    /// Whether some process has the turn to build what has this key.
+    pub(super) fn is_being_built(&self, key: &str) -> bool {
+        matches!(lock::own(&self.folder().join("turns").join(key)), Ok(None))
+    }
+
     /// Removes wheels that uv had unpacked in part when it was ended. They may be as large as a build may write, and nobody would
     /// ever look at them again.
     pub(super) fn drop_unpacked(&self) {

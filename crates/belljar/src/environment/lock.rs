@@ -42,18 +42,16 @@ impl Drop for Turn {
     }
 }
 
-/// Marks a file as used, until it is closed; `None` where it is gone, or about to be.
+/// Marks a file as used, until it is closed; `None` where it is gone. Whoever has it for itself only looks, or takes it away, which
+/// is done soon.
 pub(super) fn share(path: &Path) -> io::Result<Option<File>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(is_at(&file, path)?.then_some(file)),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    flock(&file, FlockOperation::LockShared)?;
+    Ok(is_at(&file, path)?.then_some(file))
 }
 
 /// Marks a file as nobody's but ours; `None` where somebody uses it.
@@ -81,5 +79,49 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Ok(there) => Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// Somebody has the file for itself and does something; what a user of it then gets.
+    fn shared_after(act: impl FnOnce(&Path)) -> Option<File> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("used");
+        fs::write(&path, "").unwrap();
+        let looking = own(&path).unwrap().unwrap();
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| tell.send(share(&path).unwrap()).unwrap());
+            assert!(told.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
+            act(&path);
+            drop(looking);
+            told.recv().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_look_at_a_file_does_not_make_it_seem_gone() {
+        assert!(shared_after(|_| {}).is_some());
+    }
+
+    #[test]
+    fn what_is_taken_away_meanwhile_is_gone() {
+        assert!(shared_after(|path| fs::remove_file(path).unwrap()).is_none());
+    }
+
+    #[test]
+    fn what_is_used_is_nobodys_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("used");
+        fs::write(&path, "").unwrap();
+        let users = [share(&path).unwrap().unwrap(), share(&path).unwrap().unwrap()];
+        assert!(own(&path).unwrap().is_none());
+        drop(users);
+        assert!(own(&path).unwrap().is_some());
     }
 }

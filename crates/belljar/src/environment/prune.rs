@@ -168,7 +168,8 @@ impl Environments {
         let place = self.store.environment(&entry.about.key);
         // Held until it is gone: whoever comes now finds that it is not there any more.
         let lock = match lock::own(&place.join("used")) {
-            Ok(Some(lock)) => lock,
+            // One that was just built is its builder's, who has not opened it yet.
+            Ok(Some(lock)) if !self.store.is_being_built(&entry.about.key) => lock,
             _ => {
                 pruned.in_use.push(entry);
                 return Ok(false);

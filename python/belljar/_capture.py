@@ -83,7 +83,7 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             top = module.partition(".")[0]
             raise ValueRefused(
                 f"{what} is of {top!r}, which the guest does not have and which cannot be sent: it is not all Python",
-                f"give the guest a virtualenv that has {top}: venv=…",
+                f"name its package in dependencies=[…], or give the guest a virtualenv that has {top}: venv=…",
             )
 
     def _source(self, function: FunctionType) -> Any:

@@ -6,7 +6,8 @@ LISTS = ("mount",)
 
 
 def in_python(hint: str | None) -> str | None:
-    """The same advice with keywords in the place of flags: `--network host` becomes `network="host"`."""
+    """The same advice with keywords in the place of flags: `--network host` becomes `network="host"`, and `--with six`
+    becomes `dependencies=["six"]`."""
     if not hint or "--" not in hint:
         return hint
     import re
@@ -17,4 +18,5 @@ def in_python(hint: str | None) -> str | None:
             return f"{name}="
         return f'{name}=["{value}"]' if name in LISTS else f'{name}="{value}"'
 
+    hint = re.sub(r"--with(?: ([\w.-]*\w))?(?![\w-])", lambda found: f'dependencies=["{found[1] or "…"}"]', hint)
     return re.sub(r"--([a-z][a-z-]*)(?: (loopback|host|none|[A-Z][\w:/]*|/[^\s,;]*))?", keyword, hint)

@@ -15,7 +15,7 @@ DENIED = (
      "the sandbox has no network; work with the data that is there (the host can allow it with network=\"host\")"),
     (("Read-only file system",), "only /jar, /tmp and mounts marked rw can be written; write to the working directory"),
     (("Operation not permitted",), "the sandbox denies this system call; do it without"),
-    (("No module named",), "the package is not in the sandbox; use another, or ask for a virtualenv that has it"),
+    (("No module named",), "the package is not in the sandbox; use another (the host can add it with dependencies=)"),
     (("No space left on device",), "the disk of the sandbox is full; write less (the host can allow more with disk=)"),
 )  # fmt: skip
 

@@ -89,7 +89,9 @@ def test_hints_name_keywords_and_no_flags() -> None:
     for source, wanted in (
         ("import urllib.request as r; r.urlopen('http://example.com')", 'network="loopback"'),
         ("open('/home/me/data.csv')", 'mount=["/home/me/data.csv"]'),
-        ("import requests", 'venv="DIR"'),
+        ("import requests", 'dependencies=["requests"]'),
+        ("import cv2", 'dependencies=["opencv-python-headless"]'),
+        ("import pip._nosuch", 'dependencies=["…"]'),
         ("open('/usr/x', 'w')", 'mount=["SRC:DST:rw"]'),
     ):
         outcome = belljar.run(source)

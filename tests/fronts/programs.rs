@@ -213,8 +213,8 @@ fn a_module_that_is_not_there_has_a_hint() {
     for who in everyone() {
         let place = Place::new(*who);
         for (name, wanted) in [
-            ("nosuchmod", "--venv DIR"),
-            ("cv2", "opencv"),
+            ("nosuchmod", "--with nosuchmod"),
+            ("cv2", "--with opencv-python-headless"),
             ("jsno", "the module json"),
         ] {
             let ran = place.run(&["run", "-m", name]);

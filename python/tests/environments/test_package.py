@@ -99,3 +99,12 @@ def test_python_and_the_command_line_share(desk: Desk, index: Index) -> None:
         )
         == "1\n\n"
     )
+
+
+def test_what_is_missing_is_to_be_asked_for(desk: Desk, index: Index) -> None:
+    """Nobody can install anything into an environment."""
+    index.add(wheel("lib"))
+    told = desk.call("run", "--with", "lib", "-c", "import lib, yaml")
+    assert told.returncode == 1 and "yaml comes from the distribution PyYAML; add it with --with PyYAML" in told.stderr
+    program = "import belljar; print(belljar.run('import yaml', dependencies=['lib']).exception.hint)"
+    assert 'add it with dependencies=["PyYAML"]' in python(desk, program)

@@ -137,7 +137,7 @@ pub struct Dependencies {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Dependencies")]
 pub struct Building {
-    /// Of a pyproject.toml: this group or extra
+    /// Of a pyproject.toml: this group or extra, and not its dependencies
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
     /// Build packages that have no wheel: their code runs, in the build's jar

@@ -234,6 +234,7 @@ fn versions(said: &Said) -> Reason {
         );
     }
     if let Some(package) = subject(" has no usable wheels").or_else(|| subject(" have no usable wheels")) {
+        let package = package.trim_start_matches("all versions of ");
         return reason(
             format!("there is no wheel of {package}, only its source, and to build that runs its code"),
             "allow it, in a jar, with --allow-builds",

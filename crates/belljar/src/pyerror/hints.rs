@@ -22,7 +22,7 @@ pub struct HintContext {
     pub disk: u64,
     /// Most open files.
     pub open_files: u64,
-    /// Whether a virtualenv was given.
+    /// Whether a virtualenv of the caller's own was given.
     pub venv: bool,
     /// Whether a host folder is the working directory.
     pub workdir: bool,

@@ -174,7 +174,8 @@ fn exception(plan: &Plan, seen: &Watched) -> Option<PythonError> {
         pids: limits.pids,
         disk: limits.disk,
         open_files: limits.open_files,
-        venv: plan.has_venv(),
+        // An environment is one too, and what is missing there is asked for, not installed.
+        venv: plan.has_venv() && !plan.interpreter().starts_with(crate::environment::INSIDE),
         workdir: plan.workdir().is_some(),
     };
     error.hint = hint(&error, &context);

@@ -86,6 +86,13 @@ fn sources_and_other_platforms() {
     );
     told(
         &unsolved(
+            "Because all versions of lib have no usable wheels and you require lib, we can conclude that your requirements are unsatisfiable.",
+        ),
+        "there is no wheel of lib, only its source, and to build that runs its code",
+        "--allow-builds",
+    );
+    told(
+        &unsolved(
             "Because only lib==1 is available and lib==1 has no wheels with a matching platform tag (e.g., `manylinux_2_36_x86_64`), we can conclude that all versions of lib cannot be used.",
         ),
         "no wheel of lib==1 has the platform of this interpreter",

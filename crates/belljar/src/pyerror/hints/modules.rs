@@ -20,7 +20,8 @@ pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<String>
     }
     if top == "pip" || top == "ensurepip" {
         return Some(
-            "a jar cannot install packages; build a virtualenv outside and pass it with --venv DIR".into(),
+            "a jar cannot install packages; name what it needs with --with, and it is there from the start"
+                .into(),
         );
     }
     if standard().any(|name| name == top) {
@@ -38,7 +39,7 @@ pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<String>
     let how = if context.venv {
         format!("install {name} into the virtualenv that --venv names")
     } else {
-        format!("pass --venv DIR of a virtualenv that has {name}, or --workdir DIR if it is your own code")
+        format!("add it with --with {name}, or show it with --workdir DIR if it is your own code")
     };
     Some(match nearest(top).filter(|_| known.is_none()) {
         Some(near) => format!("did you mean the module {near}? If not: {how}"),

@@ -74,7 +74,7 @@ fn a_virtualenv_changes_how_a_module_is_added() {
         ..PythonError::default()
     };
     let with = |venv| hint(&error, &HintContext { venv, ..context() }).unwrap();
-    assert!(with(false).contains("--venv DIR of a virtualenv that has PyYAML"));
+    assert!(with(false).contains("add it with --with PyYAML, or"));
     assert!(with(true).contains("install PyYAML into the virtualenv"));
 }
 

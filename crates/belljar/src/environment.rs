@@ -74,6 +74,7 @@ pub struct Environment {
 struct Ready {
     folder: PathBuf,
     about: About,
+    interpreter: Interpreter,
     /// Locked, so that nobody prunes it.
     _used: Arc<File>,
 }
@@ -92,6 +93,11 @@ impl Environment {
     /// The folder on the host.
     pub fn folder(&self) -> &Path {
         &self.inner.folder
+    }
+
+    /// The interpreter that it was made for.
+    pub(crate) fn interpreter(&self) -> &Interpreter {
+        &self.inner.interpreter
     }
 
     /// Links that a run has to caches that are made already.
@@ -156,14 +162,14 @@ impl Environments {
         let settings = IndexSettings::of(&self.variables)?;
         let request = digest::request(wish, &settings)?;
         if !wish.refresh
-            && let Some(found) = self.look_up(&request)?
+            && let Some(found) = self.look_up(&request, wish)?
         {
             return Ok(found);
         }
         // One builds, the others wait for it and find what it built.
         let turn = self.store.turn(&request, tell)?;
         if !wish.refresh
-            && let Some(found) = self.look_up(&request)?
+            && let Some(found) = self.look_up(&request, wish)?
         {
             return Ok(found);
         }
@@ -181,14 +187,14 @@ impl Environments {
         };
         let key = digest::environment(wish, &lock, builder.tool())?;
         let turns = (turn, self.store.turn(&key, tell)?);
-        let ready = match self.store.open_environment(&key)? {
+        let ready = match self.store.open_environment(&key, wish)? {
             Opened::Ready(ready) => ready,
             found => {
                 if let Opened::Changed(paths) = found {
                     self.store.purge(&key, &paths);
                 }
                 builder.build(&key, &lock, tell)?;
-                let built = self.store.open_environment(&key)?.ready();
+                let built = self.store.open_environment(&key, wish)?.ready();
                 built.ok_or_else(|| EnvironmentError::Vanished { key: key.clone() })?
             }
         };
@@ -210,10 +216,10 @@ impl Environments {
         let request = digest::request(wish, &IndexSettings::of(&self.variables)?)?;
         let remembered = self.store.remembered(&request).filter(|_| !wish.refresh);
         if let Some(remembered) = remembered
-            && let Some(mut found) = self.store.find_environment(&remembered.key)?
+            && let Some(found) = self.store.find_environment(&remembered.key)?
             && found.check_front()
         {
-            return Ok((found.ready(), Some(Checking(found))));
+            return Ok((found.ready(&wish.interpreter), Some(Checking(found))));
         }
         Ok((self.get(wish, tell)?, None))
     }
@@ -221,12 +227,15 @@ impl Environments {
     /// The environment for a wish, if it is there already; reads files and asks nobody.
     pub fn find(&self, wish: &Wish) -> Result<Option<Environment>, EnvironmentError> {
         wish.check()?;
-        self.look_up(&digest::request(wish, &IndexSettings::of(&self.variables)?)?)
+        self.look_up(
+            &digest::request(wish, &IndexSettings::of(&self.variables)?)?,
+            wish,
+        )
     }
 
-    fn look_up(&self, request: &str) -> Result<Option<Environment>, EnvironmentError> {
+    fn look_up(&self, request: &str, wish: &Wish) -> Result<Option<Environment>, EnvironmentError> {
         match self.store.remembered(request) {
-            Some(remembered) => Ok(self.store.open_environment(&remembered.key)?.ready()),
+            Some(remembered) => Ok(self.store.open_environment(&remembered.key, wish)?.ready()),
             None => Ok(None),
         }
     }

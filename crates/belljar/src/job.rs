@@ -69,7 +69,7 @@ impl std::fmt::Debug for Live {
     }
 }
 
-/// A question whose answer may take its time: it is asked while the jar is built and its interpreter starts. Where the answer is
+/// A question whose answer may take its time: it is asked while its interpreter starts. Where the answer is
 /// no, the job ends with [`Error::Gate`](crate::Error::Gate), and nothing of it has run.
 pub struct Gate(pub Box<dyn FnOnce() -> bool + Send>);
 

@@ -229,19 +229,30 @@ pub fn find(request: Option<&str>, venv: Option<&Path>) -> Result<Interpreter, I
 
 /// The interpreter that a policy asks for, with all that it needs where the policy leaves /usr out.
 pub fn for_policy(policy: &Policy) -> Result<Interpreter, InterpreterError> {
-    fitted(policy, None)
+    fitted(
+        policy,
+        find(policy.python.as_deref(), policy.venv.as_deref())?,
+        None,
+    )
 }
 
 /// The interpreter that a policy asks for, in an environment.
 pub fn for_environment(policy: &Policy, environment: &Environment) -> Result<Interpreter, InterpreterError> {
-    let mut found = fitted(policy, Some(environment.folder()))?;
+    let mut found = fitted(
+        policy,
+        environment.interpreter().clone(),
+        Some(environment.folder()),
+    )?;
     found.links.extend(environment.links());
     Ok(found)
 }
 
 /// With all that it needs under this policy, whose mounts must leave it alone.
-fn fitted(policy: &Policy, environment: Option<&Path>) -> Result<Interpreter, InterpreterError> {
-    let mut found = find(policy.python.as_deref(), policy.venv.as_deref())?;
+fn fitted(
+    policy: &Policy,
+    mut found: Interpreter,
+    environment: Option<&Path>,
+) -> Result<Interpreter, InterpreterError> {
     if !policy.system {
         Needs {
             mounts: found.mounts,

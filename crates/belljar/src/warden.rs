@@ -6,7 +6,7 @@
 mod cpu;
 pub(crate) mod finish;
 pub(crate) mod foreign;
-mod gate;
+pub(crate) mod gate;
 pub(crate) mod init;
 pub(crate) mod outgoing;
 pub(crate) mod pump;

@@ -14,7 +14,9 @@ use super::room::{Ran, UvRoom};
 use super::settings::IndexSettings;
 use super::store::{self, Store};
 use super::uv::Uv;
-use super::{About, EnvironmentError, INSIDE, Wish, baked, bytecode, digest, metadata, reason, tree};
+use super::{
+    About, EnvironmentError, INSIDE, Wish, baked, bytecode, checking, digest, metadata, reason, tree,
+};
 use crate::requirement::Requirements;
 
 /// Builds environments for one wish.
@@ -164,7 +166,7 @@ impl<'a> Builder<'a> {
             &new.join("about.json"),
             &serde_json::to_vec_pretty(&about).unwrap_or_default(),
         )?;
-        store::write(&new.join("manifest"), &manifest.encode())?;
+        checking::write(&manifest, new)?;
         store::write(&new.join("used"), b"")?;
         self.store.place(new, key)
     }

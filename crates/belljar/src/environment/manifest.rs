@@ -23,7 +23,7 @@ use super::tree::Folder;
 
 const MAGIC: &[u8; 8] = b"belljar1";
 /// How deep the folder is that holds the packages: `lib/pythonX.Y/site-packages`.
-const FRONT: usize = 3;
+const PACKAGES: usize = 3;
 
 /// All folders of an environment, as they were.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct Manifest {
 /// Where in the text a name is.
 type Name = Range<usize>;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct KnownFolder {
     path: Name,
     /// Moves when something is put into it or taken out.
@@ -45,7 +45,7 @@ struct KnownFolder {
     files: Vec<KnownFile>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct KnownFile {
     name: Name,
     marks: Marks,
@@ -134,38 +134,43 @@ impl Manifest {
         (files().map(|file| file.marks.size).sum(), files().count() as u64)
     }
 
-    /// Whether an interpreter that starts beside these packages uses none of them by itself.
-    pub(super) fn waits_to_be_imported(&self) -> bool {
+    /// What an interpreter reads when it starts, if it uses nothing of the packages by itself.
+    pub(super) fn front(&self) -> Option<Self> {
         let by_itself = |name: &OsStr| {
             let name = name.as_bytes();
             name.ends_with(b".pth")
                 || name.starts_with(b"sitecustomize")
                 || name.starts_with(b"usercustomize")
         };
-        self.folders.iter().all(|folder| {
-            let path = self.path(&folder.path);
-            let packages = path.components().count() == FRONT;
-            let named = path.components().count() == FRONT + 1 && path.file_name().is_some_and(by_itself);
-            let holds = packages && folder.files.iter().any(|file| by_itself(self.name(&file.name)));
-            !named && !holds
-        })
+        let mut folders = Vec::new();
+        for folder in &self.folders {
+            let path = Path::new(self.name(&folder.path));
+            let depth = path.components().count();
+            let holds = || folder.files.iter().any(|file| by_itself(self.name(&file.name)));
+            let named = || path.file_name().is_some_and(by_itself);
+            if depth == PACKAGES && holds() || depth == PACKAGES + 1 && named() {
+                return None;
+            }
+            if depth <= PACKAGES {
+                folders.push(folder.clone());
+            }
+        }
+        let text = self.text.clone();
+        Some(Self { text, folders })
     }
 
-    /// Compares what an interpreter reads when it starts with what it was, and nothing of the packages.
-    pub(super) fn check_front(&mut self, root: &Path) -> io::Result<Verdict> {
-        let text = &self.text;
-        let front = self.folders.iter_mut().filter(|folder| {
-            let path = Path::new(OsStr::from_bytes(&text[folder.path.clone()]));
-            path.components().count() <= FRONT
-        });
-        let root = open_root(root)?;
-        let found: io::Result<Vec<_>> = front.map(|folder| folder.check(&root, text)).collect();
-        Ok(Verdict::of_all(found?))
-    }
-
-    /// Compares a tree with what it was.
+    /// Compares a tree with what it was, by several threads.
     pub(super) fn check(&mut self, root: &Path) -> io::Result<Verdict> {
-        let (root, size, text) = (open_root(root)?, parts::size(self.folders.len()), &self.text);
+        self.check_by(root, parts::size(self.folders.len()))
+    }
+
+    /// Compares a tree with what it was, by this thread.
+    pub(super) fn check_alone(&mut self, root: &Path) -> io::Result<Verdict> {
+        self.check_by(root, self.folders.len().max(1))
+    }
+
+    fn check_by(&mut self, root: &Path, size: usize) -> io::Result<Verdict> {
+        let (root, text) = (open_root(root)?, &self.text);
         let found = parts::each(self.folders.chunks_mut(size), |folder| folder.check(&root, text))?;
         Ok(Verdict::of_all(found))
     }
@@ -229,10 +234,6 @@ impl Manifest {
 
     fn name(&self, name: &Name) -> &OsStr {
         OsStr::from_bytes(&self.text[name.clone()])
-    }
-
-    fn path(&self, name: &Name) -> &Path {
-        Path::new(self.name(name))
     }
 }
 

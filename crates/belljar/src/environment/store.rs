@@ -1,7 +1,7 @@
 //! The cache folder: what is kept where, and how it is found again.
 //!
 //! ```text
-//! environments/KEY/    env (the virtualenv), about.json, manifest, used (locked by whoever uses it)
+//! environments/KEY/    env (the virtualenv), about.json, manifest, front (a part of it), used (locked by whoever uses it)
 //! requests/KEY.json    what a wish was resolved to: lock and environment
 //! bytecode/            by interpreter, then by hash of path and source
 //! uv/wheels/           uv's own cache, which only uv writes to
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checking::Found;
 use super::lock::{self, Turn};
-use super::manifest::{Manifest, Verdict};
+use super::manifest::Verdict;
 use super::{About, Environment, EnvironmentError, Progress, Variables, Wish, digest, tree};
 
 /// The cache folder, made where it is missing.
@@ -134,25 +134,24 @@ impl Store {
         let path = folder.join("used");
         let used = lock::share(&path).map_err(EnvironmentError::io("mark as used", &path))?;
         let about = read_about(&folder).filter(|about| about.recipe == digest::RECIPE);
-        let (Some(used), Some(about), Some(manifest)) = (used, about, read_manifest(&folder)) else {
+        let (Some(used), Some(about)) = (used, about) else {
             return Ok(None);
         };
         Ok(Some(Found {
             folder,
             about,
-            manifest,
             used: Arc::new(used),
         }))
     }
 
     /// An environment that is there, and is what it was when it was built; marked as used now.
-    pub(super) fn open_environment(&self, key: &str) -> Result<Opened, EnvironmentError> {
-        let Some(mut found) = self.find_environment(key)? else {
+    pub(super) fn open_environment(&self, key: &str, wish: &Wish) -> Result<Opened, EnvironmentError> {
+        let Some(found) = self.find_environment(key)? else {
             return Ok(Opened::Missing);
         };
-        Ok(match found.check() {
+        Ok(match found.check(false) {
             Verdict::Changed(paths) => Opened::Changed(paths),
-            Verdict::Same | Verdict::Moved => Opened::Ready(found.ready()),
+            Verdict::Same | Verdict::Moved => Opened::Ready(found.ready(&wish.interpreter)),
         })
     }
 
@@ -262,10 +261,6 @@ pub(super) fn children(folder: &Path) -> Vec<PathBuf> {
 
 pub(super) fn read_about(folder: &Path) -> Option<About> {
     serde_json::from_slice(&fs::read(folder.join("about.json")).ok()?).ok()
-}
-
-fn read_manifest(folder: &Path) -> Option<Manifest> {
-    Manifest::decode(fs::read(folder.join("manifest")).ok()?)
 }
 
 fn make(folder: &Path) -> Result<(), EnvironmentError> {

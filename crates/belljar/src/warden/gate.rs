@@ -1,4 +1,4 @@
-//! The gate of a job: asked by a thread of its own, while the jar is built and its interpreter starts.
+//! The gate of a job: asked by a thread of its own while the guest's interpreter starts.
 
 use std::os::fd::OwnedFd;
 
@@ -8,8 +8,16 @@ use crate::job::Gate;
 /// What the guest runtime waits for.
 pub(super) const OPEN: &[u8] = b"o";
 
-/// Asks. The pipe ends with a byte if the answer is yes, and without one otherwise.
-pub(super) fn ask(Gate(question): Gate) -> Result<OwnedFd, Error> {
+/// A gate that is not open yet.
+pub(crate) enum Closed {
+    /// Nobody has asked: building the jar takes all processors by itself, the start of an interpreter only one.
+    Unasked(Gate),
+    /// Becomes readable with the answer, with a byte if that is yes.
+    Asked(OwnedFd),
+}
+
+/// Asks.
+pub(super) fn ask(Gate(question): Gate) -> Result<Closed, Error> {
     let (answer, told) = super::start::pipe()?;
     let act = move || {
         if question() {
@@ -20,7 +28,7 @@ pub(super) fn ask(Gate(question): Gate) -> Result<OwnedFd, Error> {
     let thread = std::thread::Builder::new().name("gate".into());
     let started = thread.spawn(act);
     started.map_err(|error| Error::setup("start a thread", error))?;
-    Ok(answer)
+    Ok(Closed::Asked(answer))
 }
 
 /// Whether the answer is yes.

@@ -14,6 +14,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Gid, Uid};
 
 use super::foreign::Control;
+use super::gate::Closed;
 use super::init::{Init, pid_of};
 use super::outgoing::Outgoing;
 use super::pump::Input;
@@ -43,8 +44,8 @@ pub(crate) struct Jar {
     pub outgoing: Outgoing,
     /// Items that the guest may still send.
     pub leave: u64,
-    /// Tells the answer to the job's gate, as long as nobody has heard it.
-    pub gate: Option<OwnedFd>,
+    /// What must turn out true before the job runs, as long as it has not.
+    pub gate: Option<Closed>,
     /// When the job was delivered.
     pub since: Instant,
     /// Files that were put into a fresh /jar.
@@ -233,7 +234,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         control: control.map(Control::new),
         outgoing: outgoing(&job),
         leave: job.items,
-        gate: None,
+        gate: job.gate.take().map(Closed::Unasked),
         since: Instant::now(),
         inputs: std::mem::take(&mut job.files),
         collect: job.collect.take(),
@@ -243,12 +244,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         emptied: None,
         warm: None,
     };
-    let begun = settle(plan, &mut jar, ids).and_then(|()| {
-        // Init is a copy of this process: no other thread may be in it before.
-        jar.gate = job.gate.take().map(super::gate::ask).transpose()?;
-        Ok(())
-    });
-    match begun {
+    match settle(plan, &mut jar, ids) {
         Ok(()) => Ok((jar, streams)),
         Err(error) => {
             jar.empty()?;

@@ -19,7 +19,7 @@ use self::end::captured;
 use self::wait::Source;
 use super::cpu;
 use super::foreign::Foreign;
-use super::gate;
+use super::gate::{self, Closed};
 use super::pump::Relay;
 use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
@@ -263,7 +263,7 @@ impl<'a> Watch<'a> {
 
     /// The answer to the job's gate is here.
     fn gate(&mut self) {
-        let Some(answer) = self.jar.gate.take() else {
+        let Some(Closed::Asked(answer)) = self.jar.gate.take() else {
             return;
         };
         if !gate::is_open(&answer) {

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use super::Watch;
 use crate::error::Error;
 use crate::jar::{Report, receive};
+use crate::warden::gate::{self, Closed};
 use crate::warden::pump::Relay;
 
 /// How long a keeper may take to tell how a worker ended, before the kernel is asked, and before nobody is: longer than the
@@ -80,6 +81,9 @@ impl Watch<'_> {
     }
 
     fn started(&mut self, draft: bool, terminal: bool, fds: Vec<OwnedFd>) -> Result<(), Error> {
+        if let Some(Closed::Unasked(question)) = self.jar.gate.take() {
+            self.jar.gate = Some(gate::ask(question)?);
+        }
         let mut fds = fds.into_iter();
         self.guest = fds.next();
         self.seen.workdir = fds.next();

@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{LATE, Watch};
 use crate::error::Error;
+use crate::warden::gate::Closed;
 
 /// How often processor time is looked at when it is limited.
 const CPU_LOOK: Duration = Duration::from_millis(20);
@@ -49,7 +50,8 @@ impl Watch<'_> {
         }
         match &self.jar.gate {
             // What the caller has typed is left alone as long as it may have to be given to another.
-            Some(answer) => wanted.push((Source::Gate, answer.as_fd(), PollFlags::IN)),
+            Some(Closed::Asked(answer)) => wanted.push((Source::Gate, answer.as_fd(), PollFlags::IN)),
+            Some(Closed::Unasked(_)) => {}
             None => wanted.extend(
                 self.streams
                     .input

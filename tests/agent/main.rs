@@ -24,3 +24,4 @@ mod items;
 mod jobs;
 mod parse;
 mod slow;
+mod warm;

@@ -31,7 +31,9 @@ impl Live {
 
     fn draw(&mut self, text: &str) {
         let columns = rustix::termios::tcgetwinsize(std::io::stderr().as_fd())
-            .map_or(80, |size| usize::from(size.ws_col).clamp(20, 200));
+            .map_or(0, |size| usize::from(size.ws_col));
+        // A terminal that does not know its width says 0.
+        let columns = if columns == 0 { 80 } else { columns.clamp(20, 200) };
         let text = cut(&escape(text), columns - 1).into_owned();
         let _ = std::io::stderr()
             .lock()

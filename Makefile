@@ -25,6 +25,8 @@ SECONDS ?= 60
 RUNS ?= 2000
 JOBS ?= 10000
 KILLS ?= 2000
+# For `make neighbours`: beside each.
+CALLS ?= 1000
 
 .PHONY: help
 help:  ## List the tasks
@@ -141,6 +143,12 @@ bench: build $(BENCH_VENV)/complete  ## Measure beside the bare interpreter, oth
 	PYTHONPATH=python $(BENCH_VENV)/bin/python benches/environments.py --belljar $(abspath $(BELLJAR)) \
 		--uv $(abspath $(BENCH_VENV))/bin/uv --write docs
 
+# A p99 takes many calls at twenty a second: eight minutes or so.
+.PHONY: neighbours
+neighbours: build  ## Measure a victim's calls beside hostile neighbours; writes docs/neighbours.md
+	cargo build --quiet --release --locked --package belljar-dev
+	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --neighbours $(CALLS) --write docs
+
 # The packages that a pool is measured with.
 $(BENCH_VENV)/complete: benches/packages.txt
 	$(PYTHON) -m venv --clear $(BENCH_VENV)
@@ -152,7 +160,8 @@ $(BENCH_VENV)/complete: benches/packages.txt
 .PHONY: packages
 packages: binaries $(TOOLS)  ## Try the most used packages in jars, from the registry; writes docs/packages.md
 	PATH="$(abspath $(VENV))/bin:$$PATH" PYTHONPATH=python BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) \
-		$(VENV)/bin/python -B tests/packages/run.py $(if $(ONLY),--only $(ONLY),--write docs/packages.md)
+		$(VENV)/bin/python -B tests/packages/run.py $(if $(ONLY),--only $(ONLY),--write docs/packages.md) \
+		$(if $(INSTALLED),--installed $(abspath $(INSTALLED)))
 
 .PHONY: soak
 soak: build  ## Two thousand runs, ten thousand warm jobs, two thousand kills: nothing may be left, nothing may grow

@@ -107,7 +107,7 @@ pub fn load() -> String {
 }
 
 /// A shuffle that is different in each round and the same in each run.
-fn order(count: usize, round: u64) -> Vec<usize> {
+pub fn order(count: usize, round: u64) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     let mut state = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d;
     for last in (1..count).rev() {

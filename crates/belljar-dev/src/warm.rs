@@ -43,6 +43,9 @@ pub struct Args {
     /// Write warm.md and warm.svg into this folder
     #[arg(long)]
     write: Option<PathBuf>,
+    /// Only the victim's calls beside neighbours, so many beside each; writes neighbours.md
+    #[arg(long)]
+    neighbours: Option<usize>,
     /// Only so many callers at once, for a profiler
     #[arg(long)]
     only_callers: Option<usize>,
@@ -106,8 +109,6 @@ pub struct Figures {
     memory_packages: Option<u64>,
     /// Callers at once, and what each call took.
     callers: Vec<Callers>,
-    /// The victim of each neighbour.
-    neighbours: Vec<(String, Times)>,
     /// Workers that were parked and jobs that ran at once.
     parked: usize,
     running: usize,
@@ -122,38 +123,37 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string(&callers)?);
         return Ok(());
     }
-    if args.data {
-        println!("{}", serde_json::to_string(&measure(args)?)?);
-        return Ok(());
+    match (args.data, args.neighbours) {
+        (true, Some(calls)) => {
+            let beside = neighbours::measure(&sandbox(args, None)?, calls)?;
+            println!("{}", serde_json::to_string(&beside)?);
+            return Ok(());
+        }
+        (true, None) => {
+            println!("{}", serde_json::to_string(&measure(args)?)?);
+            return Ok(());
+        }
+        (false, Some(calls)) => return neighbours::run(args, calls),
+        (false, None) => {}
     }
     let load = crate::bench::load();
     let stage = Stage::new(&args.belljar, &args.python)?;
-    let own = stage.folder.path().join("belljar-dev");
-    std::fs::copy(std::env::current_exe()?, &own).context("cannot copy this program")?;
     let mut all = Vec::new();
     for user in User::here() {
-        eprintln!("measuring as {}", user.name());
-        let mut command = Command::new(&own);
-        command.arg("warm").arg("--data");
-        command.arg("--belljar").arg(&stage.belljar);
-        command.arg("--python").arg(&stage.python);
-        if let Some(venv) = &args.venv {
-            command.arg("--venv").arg(venv);
-        }
-        for (name, value) in [
-            ("--rounds", args.rounds as u64),
-            ("--seconds", args.seconds),
-            ("--parked", args.parked as u64),
-            ("--running", args.running as u64),
-        ] {
-            command.arg(name).arg(value.to_string());
-        }
-        command.env("XDG_CACHE_HOME", stage.cache(user)?).current_dir("/");
-        command.stderr(std::process::Stdio::inherit());
-        user.take_on(&mut command);
-        let output = command.output()?;
-        ensure!(output.status.success(), "measuring as {} failed", user.name());
-        let mut figures: Figures = serde_json::from_slice(&output.stdout)?;
+        let output = as_user(&stage, user, |command| {
+            if let Some(venv) = &args.venv {
+                command.arg("--venv").arg(venv);
+            }
+            for (name, value) in [
+                ("--rounds", args.rounds as u64),
+                ("--seconds", args.seconds),
+                ("--parked", args.parked as u64),
+                ("--running", args.running as u64),
+            ] {
+                command.arg(name).arg(value.to_string());
+            }
+        })?;
+        let mut figures: Figures = serde_json::from_slice(&output)?;
         figures.user = user.name().into();
         all.push(figures);
     }
@@ -167,6 +167,24 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         write("warm.svg", page::chart(&all))?;
     }
     Ok(())
+}
+
+/// What this program prints when a user runs it for data, with more arguments.
+fn as_user(stage: &Stage, user: User, more: impl FnOnce(&mut Command)) -> anyhow::Result<Vec<u8>> {
+    eprintln!("measuring as {}", user.name());
+    let own = stage.folder.path().join("belljar-dev");
+    std::fs::copy(std::env::current_exe()?, &own).context("cannot copy this program")?;
+    let mut command = Command::new(&own);
+    command.arg("warm").arg("--data");
+    command.arg("--belljar").arg(&stage.belljar);
+    command.arg("--python").arg(&stage.python);
+    more(&mut command);
+    command.env("XDG_CACHE_HOME", stage.cache(user)?).current_dir("/");
+    command.stderr(std::process::Stdio::inherit());
+    user.take_on(&mut command);
+    let output = command.output()?;
+    ensure!(output.status.success(), "measuring as {} failed", user.name());
+    Ok(output.stdout)
 }
 
 fn sandbox(args: &Args, venv: Option<&Path>) -> anyhow::Result<Sandbox> {
@@ -225,11 +243,6 @@ fn measure(args: &Args) -> anyhow::Result<Figures> {
         eprintln!("{count} callers done");
     }
     let workers = callers.iter().map(|callers| callers.rate).fold(0.0, f64::max);
-    let neighbours = neighbours::measure(&plain, Duration::from_secs(2 * args.seconds))?
-        .into_iter()
-        .map(|(name, sample)| (name, Times::from(&sample)))
-        .collect();
-    eprintln!("neighbours done");
     let (parked, running) = burst::crowd(&plain, args.parked, args.running)?;
     Ok(Figures {
         user: String::new(),
@@ -242,7 +255,6 @@ fn measure(args: &Args) -> anyhow::Result<Figures> {
         memory,
         memory_packages,
         callers,
-        neighbours,
         parked,
         running,
         steps,

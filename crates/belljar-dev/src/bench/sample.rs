@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Times, in the order in which they were taken.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Sample {
     times: Vec<f64>,
 }
@@ -24,6 +27,12 @@ impl Sample {
 
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
+    }
+
+    /// All of these as one.
+    pub fn joined(parts: &[Self]) -> Self {
+        let times = parts.iter().flat_map(|part| part.times.iter().copied()).collect();
+        Self { times }
     }
 
     pub fn len(&self) -> usize {

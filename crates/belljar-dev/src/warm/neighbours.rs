@@ -1,11 +1,20 @@
 //! A victim with twenty calls a second, beside a neighbour that may have one processor: a harmless loop, or a hostile one.
+//!
+//! A p99 needs many calls, and a machine drifts while they are made: the neighbours take turns, in an order that changes.
 
+mod interval;
+mod page;
+
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, ensure};
 use belljar::job::Sink;
 use belljar::{Job, Pool, Sandbox};
+use serde::{Deserialize, Serialize};
 
-use crate::bench::Sample;
+use super::Args;
+use crate::bench::{Sample, Stage, User, order};
 
 /// The first is what the others are held against.
 const NEIGHBOURS: [(&str, &str); 4] = [
@@ -25,36 +34,86 @@ const NEIGHBOURS: [(&str, &str); 4] = [
 ];
 /// Twenty calls each second.
 const PERIOD: Duration = Duration::from_millis(50);
+/// Calls in one turn: two and a half seconds, so that a neighbour that dies of its limit comes back.
+const TURN: usize = 50;
+/// From one neighbour to the next, and how long one that ended stays away at least.
+const SETTLE: Duration = Duration::from_millis(100);
+const AWAY: Duration = Duration::from_secs(1);
+
+/// The victim's milliseconds beside one neighbour, turn by turn.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Beside {
+    name: String,
+    turns: Vec<Sample>,
+}
+
+/// Measures as every user that there is, prints, and writes the page if asked.
+pub fn run(args: &Args, calls: usize) -> anyhow::Result<()> {
+    let load = crate::bench::load();
+    let stage = Stage::new(&args.belljar, &args.python)?;
+    let mut all = Vec::new();
+    for user in User::here() {
+        let output = super::as_user(&stage, user, |command: &mut Command| {
+            command.arg("--neighbours").arg(calls.to_string());
+        })?;
+        let beside: Vec<Beside> = serde_json::from_slice(&output)?;
+        all.push((user, beside));
+    }
+    println!("{}", page::tables(&all));
+    if let Some(folder) = &args.write {
+        let path = folder.join("neighbours.md");
+        std::fs::write(&path, page::page(&all, &load))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
 
 /// The victim's times beside each neighbour.
-pub fn measure(victim: &Sandbox, time: Duration) -> anyhow::Result<Vec<(String, Sample)>> {
-    let mut all = Vec::new();
-    for (name, code) in NEIGHBOURS {
-        let pool = Pool::new()?;
-        super::warm(&pool, victim, 4)?;
-        let job = |code: &str| {
-            let mut job = Job::code(code);
-            job.stdout = Sink::Capture;
-            job
-        };
-        let mut sample = Sample::default();
-        let mut neighbour = pool.spawn(victim, job(code))?;
-        let (start, mut number) = (Instant::now(), 0);
-        let mut renewed = Instant::now();
-        while start.elapsed() < time {
-            // One that was ended by a limit is followed by another.
-            if renewed.elapsed() > Duration::from_secs(1) && neighbour.is_finished() {
-                neighbour = pool.spawn(victim, job(code))?;
-                renewed = Instant::now();
-            }
-            sample.add(super::call(&pool, victim, number)?);
-            number += 1;
-            let next = PERIOD * number as u32;
-            std::thread::sleep(next.saturating_sub(start.elapsed()));
+pub fn measure(victim: &Sandbox, calls: usize) -> anyhow::Result<Vec<Beside>> {
+    let pool = Pool::new()?;
+    super::warm(&pool, victim, 4)?;
+    let mut all: Vec<Beside> = NEIGHBOURS
+        .iter()
+        .map(|(name, _)| Beside {
+            name: (*name).to_owned(),
+            turns: Vec::new(),
+        })
+        .collect();
+    for round in 0..calls.div_ceil(TURN) {
+        for place in order(NEIGHBOURS.len(), round as u64) {
+            let sample = turn(&pool, victim, NEIGHBOURS[place].1)?;
+            all[place].turns.push(sample);
         }
-        neighbour.kill();
-        let _ = neighbour.wait();
-        all.push((name.to_owned(), sample));
+        eprintln!("{} calls beside each", (round + 1) * TURN);
     }
+    let stats = pool.stats();
+    ensure!(stats.cold == 0, "jobs ran cold: {:?}", stats.reasons);
     Ok(all)
+}
+
+/// One neighbour, from its beginning to its end, and the calls beside it.
+fn turn(pool: &Pool, victim: &Sandbox, code: &str) -> anyhow::Result<Sample> {
+    let job = || {
+        let mut job = Job::code(code);
+        job.stdout = Sink::Capture;
+        job
+    };
+    let mut sample = Sample::default();
+    let mut neighbour = pool.spawn(victim, job())?;
+    let mut renewed = Instant::now();
+    std::thread::sleep(SETTLE);
+    let start = Instant::now();
+    for number in 0..TURN {
+        // One that was ended by a limit is followed by another.
+        if renewed.elapsed() > AWAY && neighbour.is_finished() {
+            neighbour = pool.spawn(victim, job())?;
+            renewed = Instant::now();
+        }
+        sample.add(super::call(pool, victim, number)?);
+        std::thread::sleep((PERIOD * (number + 1) as u32).saturating_sub(start.elapsed()));
+    }
+    neighbour.kill();
+    let _ = neighbour.wait();
+    std::thread::sleep(SETTLE);
+    Ok(sample)
 }

@@ -70,22 +70,12 @@ pub fn tables(all: &[Figures]) -> String {
                 times.p50, times.p95, times.p99, times.max
             );
         }
-        text.push_str("\nA victim with 20 calls a second beside a neighbour that may have one processor, milliseconds to the value:\n\n| neighbour | p50 | p99 | p99 against the busy loop |\n|---|---:|---:|---:|\n");
-        let calm = figures.neighbours.first().map_or(f64::NAN, |first| first.1.p99);
-        for (name, times) in &figures.neighbours {
-            let _ = writeln!(
-                text,
-                "| {name} | {:.2} | {:.2} | {:.2}× |",
-                times.p50,
-                times.p99,
-                times.p99 / calm
-            );
-        }
         let _ = write!(
             text,
             "\n- Fresh workers each second, every one with a job, on all processors: {:.0}; bare `os.fork()` and wait on one processor: {:.0}. **{:.2}×**\n\
              - A parked worker adds {:.1} MB (proportional set size of worker, init and keeper){}.\n\
-             - At once: {} workers parked and {} jobs running.\n\n\
+             - At once: {} workers parked and {} jobs running.\n\
+             - Beside a hostile neighbour: docs/neighbours.md.\n\n\
              Where the time goes, mean microseconds of a step (only `job` is on the caller's path):\n\n",
             figures.workers,
             figures.forks,

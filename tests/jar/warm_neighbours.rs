@@ -37,14 +37,11 @@ fn find(depth: usize, first: bool) -> Vec<u32> {
     let outer = procfs::numbers(std::process::id())
         .expect("our own numbers")
         .len();
-    let fits = |pid: &u32| {
-        procfs::numbers(*pid)
-            .is_ok_and(|found| found.len() == outer + depth && (found.last() == Some(&1)) == first)
+    let fits = |(pid, found): (u32, Vec<u32>)| {
+        (found.len() == outer + depth && (found.last() == Some(&1)) == first).then_some(pid)
     };
-    procfs::descendants(std::process::id())
-        .into_iter()
-        .filter(fits)
-        .collect()
+    let family = procfs::family(std::process::id());
+    family.into_iter().filter_map(fits).collect()
 }
 
 /// Every way to send a signal, to everyone that might be there; then it tells that it is still there itself.

@@ -182,23 +182,20 @@ impl Engine {
         let outer = procfs::numbers(std::process::id())
             .expect("our own numbers")
             .len();
-        let family = procfs::descendants(self.process.id());
-        let fits = |pid: &u32| {
-            let Ok(numbers) = procfs::numbers(*pid) else {
-                return false;
-            };
+        let fits = |(pid, numbers): (u32, Vec<u32>)| {
             let (depth, first) = (numbers.len().saturating_sub(outer), numbers.last() == Some(&1));
-            (depth, first)
-                == match what {
-                    "warden" => (0, false),
-                    "builder" => (1, true),
-                    "keeper" => (2, true),
-                    "template" => (2, false),
-                    "init" => (3, true),
-                    _ => (3, false),
-                }
+            let wanted = match what {
+                "warden" => (0, false),
+                "builder" => (1, true),
+                "keeper" => (2, true),
+                "template" => (2, false),
+                "init" => (3, true),
+                _ => (3, false),
+            };
+            ((depth, first) == wanted && procfs::alive(pid)).then_some(pid)
         };
-        family.into_iter().filter(fits).collect()
+        let family = procfs::family(self.process.id());
+        family.into_iter().filter_map(fits).collect()
     }
 }
 
@@ -219,10 +216,10 @@ fn gone(pids: &[u32], what: &str) {
     }
 }
 
-fn kill(pid: u32) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        let _ = kill_process(pid, Signal::KILL);
-    }
+/// Whether there was somebody to be killed.
+fn kill(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
 }
 
 both! {
@@ -261,7 +258,10 @@ both! {
                     _ => Vec::new(),
                 };
                 family.push(victim);
-                kill(victim);
+                // One that has ended meanwhile was not killed.
+                if !kill(victim) {
+                    continue;
+                }
                 gone(&family, what);
             }
             done += 1;

@@ -8,23 +8,48 @@ use std::time::{Duration, Instant};
 
 /// The processes whose parent is `parent`.
 pub fn children(parent: u32) -> Vec<u32> {
+    let pids = all().into_iter();
+    pids.filter(|pid| stat(*pid).is_some_and(|(_, found)| found == parent))
+        .collect()
+}
+
+fn all() -> Vec<u32> {
     let Ok(folder) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let pids = folder
+    folder
         .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| stat(*pid).is_some_and(|(_, found)| found == parent))
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect()
 }
 
 /// Every process below another.
 pub fn descendants(ancestor: u32) -> Vec<u32> {
-    let mut found = children(ancestor);
-    let mut next = 0;
-    while let Some(pid) = found.get(next).copied() {
-        found.extend(children(pid));
-        next += 1;
+    family(ancestor).into_iter().map(|(pid, _)| pid).collect()
+}
+
+/// Every process below another, with its numbers, by one look at each: on a busy machine a worker does not live long
+/// enough to be looked at twice.
+pub fn family(ancestor: u32) -> Vec<(u32, Vec<u32>)> {
+    let look = |pid: u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+        let parent: u32 = line("PPid:")?.trim().parse().ok()?;
+        let numbers = line("NSpid:")?.split_whitespace();
+        Some((
+            pid,
+            parent,
+            numbers.filter_map(|number| number.parse().ok()).collect(),
+        ))
+    };
+    let mut others: Vec<(u32, u32, Vec<u32>)> = all().into_iter().filter_map(look).collect();
+    let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
+    let mut parents = vec![ancestor];
+    while let Some(parent) = parents.pop() {
+        for (pid, _, numbers) in others.extract_if(.., |other| other.1 == parent) {
+            parents.push(pid);
+            found.push((pid, numbers));
+        }
     }
     found
 }

@@ -28,8 +28,12 @@ CASES: list[Case] = []
 #: Tried only when they are named, and why.
 OPTIONAL = {
     "torch": "Its wheels on the public registry bring libraries for GPUs, several gigabytes of them. With an index of wheels "
-    "for CPUs in the settings, `make packages ONLY=torch` tries it."
+    "for CPUs in the settings, `make packages ONLY=torch` tries it; with `INSTALLED=DIR` too, as it is in that virtualenv. "
+    "So tried by hand: torch 1.12.1 with numpy 1.26.4 on CPython 3.10, the last that is one wheel. It is preloaded, as one "
+    "thread; a worker multiplies and trains after its fork, and its random numbers are its own."
 }
+#: What must not be the same on two workers, by name.
+DRAWS: dict[str, Callable[[], list[float]]] = {}
 
 
 def package(
@@ -44,6 +48,16 @@ def package(
     return add
 
 
+def draws(name: str) -> Callable[[Callable[[], list[float]]], Callable[[], list[float]]]:
+    """Adds what a package draws by chance."""
+
+    def add(draw: Callable[[], list[float]]) -> Callable[[], list[float]]:
+        DRAWS[name] = draw
+        return draw
+
+    return add
+
+
 @package("numpy")
 def numpy() -> None:
     import numpy as np
@@ -54,6 +68,15 @@ def numpy() -> None:
     np.save("a.npy", a)
     assert np.load("a.npy", mmap_mode="r")[299, 299] == 89_999
     assert np.random.default_rng(7).normal(size=1000).std() < 2
+
+
+@draws("numpy")
+def numpy_draws() -> list[float]:
+    import random
+
+    import numpy as np
+
+    return [random.random(), np.random.rand(), np.random.default_rng().random()]
 
 
 @package("pandas")
@@ -527,3 +550,18 @@ def torch() -> None:
         step.step()
         first, last = (loss.item() if n == 0 else first), loss.item()
     assert last < first
+
+
+@draws("torch")
+def torch_draws() -> list[float]:
+    import random
+
+    import torch
+
+    return [
+        random.random(),
+        torch.initial_seed(),
+        torch.rand(1).item(),
+        torch.randn(1).item(),
+        torch.randperm(10**6)[0].item(),
+    ]

@@ -10,12 +10,15 @@ import sys
 import textwrap
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
-from smoke import Case
+from smoke import DRAWS, Case
 
 import belljar
 
 WARMING = 180.0
+# Workers whose random numbers are compared.
+WORKERS = 4
 # What a sandbox's first jobs say while its template is on the way.
 EARLY = "no worker was ready yet"
 # Whether what stands in the preload by default is there already; and if not, what its import leaves.
@@ -59,11 +62,15 @@ def program(case: Case) -> str:
     return "\n".join(lines)
 
 
-def cold(case: Case, result: Result) -> None:
+def cold(case: Case, result: Result, installed: Path | None) -> None:
     """By the command line, as a user would."""
-    words = [os.environ["BELLJAR_BIN"], "run", "--json", "--python", sys.executable]
-    for requirement in case.requirements:
-        words += ["--with", requirement]
+    words = [os.environ["BELLJAR_BIN"], "run", "--json"]
+    if installed:
+        words += ["--venv", str(installed)]
+    else:
+        words += ["--python", sys.executable]
+        for requirement in case.requirements:
+            words += ["--with", requirement]
     for name, value in case.limits.items():
         words += [f"--{name}", value]
     told = subprocess.run([*words, "-c", program(case)], capture_output=True, text=True, timeout=3600)
@@ -79,13 +86,17 @@ def cold(case: Case, result: Result) -> None:
         result.problem = f"cold: {outcome['status']}: {last(outcome['stderr'])}"
 
 
-def warm(tries: list[tuple[Case, Result]]) -> None:
+def warm(tries: list[tuple[Case, Result]], installed: Path | None) -> None:
     """By the Python package, with what is preloaded by itself: tasks of one environment, on a worker each."""
     if not tries:
         return
     first = tries[0][0]
+    where: dict[str, object] = {"dependencies": list(first.requirements)}
+    if installed:
+        # Nothing is preloaded by itself from an environment that belljar has not made.
+        where = {"venv": str(installed), "preload": [case.module for case, _ in tries]}
     try:
-        with belljar.Sandbox(dependencies=list(first.requirements), **first.limits) as box:  # type: ignore[arg-type]
+        with belljar.Sandbox(**where, **first.limits) as box:  # type: ignore[arg-type]
             reason = warmed(box)
             for case, result in tries:
                 result.cold = reason or ""
@@ -109,6 +120,10 @@ def task(box: belljar.Sandbox, case: Case, result: Result) -> None:
         result.problem = f"warm: {outcome.status}: {outcome.exception or last(outcome.stderr)}"
     elif outcome.cold is not None and not result.cold:
         result.cold = outcome.cold
+    elif case.name in DRAWS:
+        drawn = [box.call(DRAWS[case.name]) for _ in range(WORKERS)]
+        if any(len(set(column)) < WORKERS for column in zip(*drawn, strict=True)):
+            result.problem = f"warm: workers share random numbers: {drawn}"
 
 
 def warmed(box: belljar.Sandbox) -> str | None:

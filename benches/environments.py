@@ -157,9 +157,9 @@ Machine: {machine}, load average {load:.1f} when the run began.{busy}
 
 {chr(10).join(lines)}
 
-Calls are {PAUSE * ms:.0f} ms apart, so that each finds a parked worker. The very first build, with everything downloaded and
-all bytecode made, took {first:.1f} s. The build beside it is uv's alone: it neither pins hashes, nor makes bytecode, nor
-checks anything afterwards, nor runs in a jar.
+Calls are {PAUSE * ms:.0f} ms apart, so that each finds a parked worker. The very first build, with everything
+downloaded and all bytecode made, took {first:.1f} s. The build beside it is uv's alone: it neither pins hashes,
+nor makes bytecode, nor checks anything afterwards, nor runs in a jar.
 """
     print(page)
     if args.write:

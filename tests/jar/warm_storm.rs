@@ -199,21 +199,47 @@ impl Engine {
     }
 }
 
+/// Processes, and when each started.
+fn known(pids: Vec<u32>) -> Vec<(u32, u64)> {
+    let start = |pid: u32| Some((pid, procfs::started(pid)?));
+    pids.into_iter().filter_map(start).collect()
+}
+
 /// Waits until none of these is alive.
-fn gone(pids: &[u32], what: &str) {
+fn gone(processes: &[(u32, u64)], what: &str) {
     let since = Instant::now();
     loop {
-        let left: Vec<u32> = pids.iter().copied().filter(|pid| procfs::alive(*pid)).collect();
+        let is_left =
+            |(pid, start): &&(u32, u64)| procfs::alive(*pid) && procfs::started(*pid) == Some(*start);
+        let left: Vec<u32> = processes.iter().filter(is_left).map(|(pid, _)| *pid).collect();
         if left.is_empty() {
             return;
         }
         assert!(
             since.elapsed() < GONE,
-            "{what}: {} processes are left after a second",
-            left.len()
+            "{what}: left after a second: {:?}",
+            left.iter().map(|pid| described(*pid)).collect::<Vec<_>>()
         );
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// What a process is and waits for.
+fn described(pid: u32) -> String {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let status = read("status");
+    let wanted = |line: &&str| {
+        ["Name", "State", "PPid", "NSpid", "SigPnd", "ShdPnd"]
+            .iter()
+            .any(|name| line.starts_with(name))
+    };
+    let lines: Vec<&str> = status.lines().filter(wanted).collect();
+    format!(
+        "{pid} {} in {} {}",
+        lines.join(" "),
+        read("wchan"),
+        read("cmdline").replace('\0', " ")
+    )
 }
 
 /// Whether there was somebody to be killed.
@@ -237,6 +263,7 @@ both! {
             if what == "engine" {
                 let mut family = procfs::descendants(engine.process.id());
                 family.push(engine.process.id());
+                let family = known(family);
                 engine.process.kill().expect("to kill it");
                 engine.process.wait().expect("its end");
                 gone(&family, "engine");
@@ -258,6 +285,7 @@ both! {
                     _ => Vec::new(),
                 };
                 family.push(victim);
+                let family = known(family);
                 // One that has ended meanwhile was not killed.
                 if !kill(victim) {
                     continue;

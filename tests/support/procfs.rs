@@ -73,6 +73,14 @@ pub fn alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z' && state != 'X')
 }
 
+/// When a process started: with its number, what tells it from a later one. Numbers come back within seconds where there are
+/// 32,768 of them and somebody forks without end.
+#[allow(dead_code)] // Not every test that has this file asks.
+pub fn started(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
 /// The first child of a process, once it has one.
 pub fn first_child(parent: u32) -> Result<u32, String> {
     let since = Instant::now();

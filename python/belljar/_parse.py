@@ -11,6 +11,7 @@ from . import _agent
 from . import _frames as frames
 from ._errors import fault
 from ._hints import in_python
+from ._reader import take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def parse_error(text: str | bytes) -> ParsedError | None:
     data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
     agent, answers = _agent.current(), SimpleQueue[frames.Frame]()
     agent.request(frames.PARSE, agent.number(), {}, [data[-MOST:]], answers.put)
-    frame = answers.get()
+    frame = take(answers)
     if frame.kind == frames.ERROR:
         raise fault(frame.head()) if agent.ended is None else agent.why()
     import json

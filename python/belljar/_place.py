@@ -11,6 +11,7 @@ from . import _agent
 from . import _frames as frames
 from ._errors import SetupError
 from ._guest import Guest, guest
+from ._reader import take
 from ._wait import channel
 
 TYPE_CHECKING = False
@@ -79,7 +80,7 @@ def opened(agent: _agent.Agent, room: Room, dependencies: Sequence[str] = ()) ->
 def told_while(answers: SimpleQueue[frames.Frame], dependencies: Sequence[str]) -> frames.Frame:
     """Waits for an answer. Someone who sits at a terminal is told what takes so long."""
     try:
-        return answers.get(timeout=SOON) if dependencies else answers.get()
+        return answers.get(timeout=SOON) if dependencies else take(answers)
     except Empty:
         pass
     stream = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
@@ -91,7 +92,7 @@ def told_while(answers: SimpleQueue[frames.Frame], dependencies: Sequence[str]) 
             stream.flush()
             with suppress(Empty):
                 return answers.get(timeout=0.2)
-        return answers.get()
+        return take(answers)
     finally:
         if stream is not None:
             stream.write("\r\x1b[K")

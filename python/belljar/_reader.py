@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from array import array
+from queue import Empty
 
 from . import _frames as frames
 
@@ -18,14 +19,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from queue import SimpleQueue
-    from typing import Any
+    from typing import Any, TypeVar
 
+    T = TypeVar("T")
     Deliver = Callable[[frames.Frame], object]
 
 SIZE, ROOM = 1 << 16, 1024
 FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
 # Between two looks at a socket that has ended while somebody else reads.
 PAUSE = 0.001
+# How long one who waits sleeps at a time, in seconds. A signal that came just before it fell asleep, or that the kernel
+# gave to another thread, wakes nobody up: Python looks for it when this is over.
+NAP = 0.25
+
+
+def take(inbox: SimpleQueue[T]) -> T:
+    """The next of an inbox, however long that takes; a KeyboardInterrupt does not wait for it."""
+    while True:
+        try:
+            return inbox.get(timeout=NAP)
+        except Empty:
+            continue
 
 
 class Reader:
@@ -90,7 +104,7 @@ class Reader:
         if frame is not None:
             return frame
         self.ring()
-        return inbox.get()
+        return take(inbox)
 
     def _take(self, me: int) -> bool:
         return self._role.setdefault("reads", me) == me
@@ -108,7 +122,7 @@ class Reader:
         read is kept; and as long as it is kept, the thread deals with it.
         """
         try:
-            while not self._readable.poll():
+            while not self._readable.poll(NAP * 1000):
                 pass
             self._raw.extend(map(self._socket.recvmsg, (SIZE,), (ROOM,), (FLAGS,)))
         except BlockingIOError:

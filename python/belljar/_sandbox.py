@@ -12,6 +12,7 @@ from ._errors import BelljarError
 from ._job import Teller
 from ._place import PolicyPlace, guest_of, ready
 from ._policy import Policy
+from ._reader import take
 from ._run import Runner, acompleted, completed
 from ._wait import channel
 
@@ -86,7 +87,7 @@ class Sandbox:
 
         answers: SimpleQueue[frames.Frame] = SimpleQueue()
         room.then(answers.put)
-        answers.get()
+        take(answers)
         self._check(room)
         return self
 

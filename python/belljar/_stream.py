@@ -6,6 +6,7 @@ from queue import SimpleQueue
 
 from . import _frames as frames
 from ._place import ready
+from ._reader import take
 from ._run import decoded
 from ._wait import channel
 
@@ -43,7 +44,7 @@ def items(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> G
     with request:
         request.send(inbox.put)
         while True:
-            frame = request.checked(inbox.get())
+            frame = request.checked(take(inbox))
             if frame.kind == frames.OUTPUT:
                 teller(frame)
             elif frame.kind == frames.ITEM:

@@ -9,6 +9,7 @@ from . import _agent
 from . import _frames as frames
 from ._errors import fault
 from ._place import opened, ready
+from ._reader import take
 from ._wait import Request
 
 TYPE_CHECKING = False
@@ -78,7 +79,7 @@ def statistics() -> Statistics:
     """Figures of all sandboxes of this process; a forked child has its own."""
     agent, answers = _agent.current(), SimpleQueue[frames.Frame]()
     agent.request(frames.STATS, agent.number(), {}, (), answers.put)
-    frame = answers.get()
+    frame = take(answers)
     if frame.kind == frames.ERROR:
         raise fault(frame.head()) if agent.ended is None else agent.why()
     return Statistics(frame.head())

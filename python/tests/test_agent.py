@@ -162,6 +162,27 @@ print(belljar.run('print(2)').stdout.strip())
     assert program(source).stdout == "interrupted\n2\n"
 
 
+# Alone it reads its answer itself; beside another call a thread reads for both.
+@pytest.mark.parametrize("others", [0, 1])
+def test_an_interrupt_that_wakes_nobody_is_not_lost(program: Program, others: int) -> None:
+    """As one that comes just before the caller falls asleep: here another thread gets it, which wakes the caller as little."""
+    source = f"""
+import signal, threading, time, belljar
+def unnoticed(): signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+def tell(stream, text):
+    if text: threading.Timer(0.5, unnoticed).start()
+code = "import time; print('on', flush=True); time.sleep(100)"
+for _ in range({others}):
+    threading.Thread(target=belljar.run, args=(code,), kwargs=dict(timeout=120), daemon=True).start()
+start = time.monotonic()
+try:
+    belljar.run(code, on_output=tell, timeout=120)
+except KeyboardInterrupt:
+    print(time.monotonic() - start < 60)
+"""
+    assert program(source).stdout == "True\n"
+
+
 def test_interrupts_at_any_moment_never_break_the_stream(program: Program) -> None:
     source = """
 import os, signal, threading, time, random, belljar

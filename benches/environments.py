@@ -118,7 +118,7 @@ def main() -> None:
         subprocess.run([args.belljar, "env", "prune", "--all", "--quiet"], check=True, stdout=subprocess.DEVNULL)
         quiet("chmod", "-R", "u+w", folder)
     ms = 1e3
-    added = f"+{(start_with - start_without) * ms:.1f} ms"
+    added = f"{(start_with - start_without) * ms:+.1f} ms"
     rows = [
         (
             "cold start, environment that is there",

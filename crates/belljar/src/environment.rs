@@ -25,6 +25,7 @@ mod prune;
 mod reason;
 mod room;
 mod settings;
+mod skeleton;
 mod store;
 mod tree;
 mod uv;

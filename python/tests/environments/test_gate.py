@@ -13,8 +13,8 @@ from .packages import wheel
 
 GENUINE = "version = 'genuine'\n"
 # Whoever runs this leaves a trace on the host.
-HARMFUL = "open('/work/canary', 'w').close()\nversion = 'harmful'\n"
-CODE = "import sys; sys.path.append('/work'); import lib; print(lib.version, sys.stdin.read())"
+HARMFUL = "open('/shared/canary', 'w').close()\nversion = 'harmful'\n"
+CODE = "import sys; sys.path.append('/shared'); import lib; print(lib.version, sys.stdin.read())"
 
 
 def tamper(path: Path) -> None:
@@ -28,7 +28,7 @@ def run(desk: Desk, *words: str | Path) -> str:
     work.mkdir(exist_ok=True)
     if desk.uid is not None:
         os.chown(work, desk.uid, desk.uid)
-    started = desk.start("run", "--python", PYTHON, "--mount", f"{work}:/work:rw", *words, "-c", CODE)
+    started = desk.start("run", "--python", PYTHON, "--mount", f"{work}:/shared:rw", *words, "-c", CODE)
     out, err = started.communicate("typed", timeout=100)
     assert started.returncode == 0, err
     return out
@@ -61,3 +61,14 @@ def test_the_time_of_a_job_is_still_limited(desk: Desk, index: Index) -> None:
     run(desk, "--with", "lib")
     told = desk.call("run", "--python", PYTHON, "--with", "lib", "--timeout", "1s", "-c", "while True: pass")
     assert (told.returncode, "timed out after 1 s" in told.stderr) == (124, True), told
+
+
+def test_a_guest_that_ends_before_the_answer_hides_nothing(desk: Desk, index: Index) -> None:
+    """Its interpreter ends at its first look at a variable, long before so many files have been compared."""
+    many = {f"lib/{number}.txt": "" for number in range(8000)}
+    index.add(wheel("lib", files={"lib/__init__.py": GENUINE, **many}))
+    run(desk, "--with", "lib")
+    tamper(desk.file("__init__.py"))
+    told = desk.call("run", "--python", PYTHON, "--with", "lib", "--env", "PYTHONMALLOC=none", "-c", CODE)
+    assert told.returncode == 1 and "unknown allocator" in told.stderr, told
+    assert desk.file("__init__.py").read_text() == GENUINE

@@ -13,7 +13,7 @@ import pytest
 from . import hostile
 from .desk import Desk, escaped, message, plain_install
 from .index import Index
-from .packages import Artifact, wheel
+from .packages import Artifact, Entry, wheel
 
 MARK = f"belljar-mark-{os.getpid()}"
 ESCAPING = sorted(hostile.escaping(Path("/x"), MARK))
@@ -128,3 +128,19 @@ def test_wheels_that_readers_disagree_about(kind: str, desk: Desk, index: Index)
             told.stderr
         )
         assert desk.environments() == []
+
+
+@pytest.mark.parametrize("part", ["pyvenv.cfg", "lib64"])
+def test_what_makes_an_environment_one_is_no_packages_business(
+    part: str, desk: Desk, index: Index, tmp_path: Path
+) -> None:
+    """Whoever writes `pyvenv.cfg` says where the interpreter finds its library: code of a package would run before any job."""
+    harm = Entry(f"bones-1.data/data/{part}", b"home = /env/bones/bin\n")
+    index.add(wheel("bones", "1", entries=[harm]))
+    told = desk.refused("--with", "bones")
+    assert part in told and "do without that package" in told and told.count("\n") == 1, told
+    assert desk.environments() == [] and desk.staging() == []
+    # Control: an installer alone lets it, or fails at it.
+    if part == "pyvenv.cfg":
+        prefix = plain_install(tmp_path, index.url, "bones").parents[1]
+        assert (prefix / part).read_bytes() == harm.data

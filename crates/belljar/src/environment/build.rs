@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +11,7 @@ use super::place::Place;
 use super::progress::Progress;
 use super::room::{Ran, UvRoom};
 use super::settings::IndexSettings;
+use super::skeleton::Skeleton;
 use super::store::{self, Store};
 use super::uv::Uv;
 use super::{
@@ -27,6 +27,7 @@ pub(super) struct Builder<'a> {
     settings: &'a IndexSettings,
     uv: Uv,
     clock: Clock,
+    skeleton: Skeleton,
     tool: String,
     /// The folder with uv's cache and what is being built.
     cache: PathBuf,
@@ -62,6 +63,7 @@ impl<'a> Builder<'a> {
             settings,
             uv,
             clock,
+            skeleton: Skeleton::of(&wish.interpreter),
             cache,
             private,
         })
@@ -131,25 +133,21 @@ impl<'a> Builder<'a> {
             tree::remove(path).map_err(EnvironmentError::io("remove", path))?;
             fs::create_dir(path).map_err(EnvironmentError::io("make the folder", path))?;
         }
-        self.make_virtualenv(&staging.join("env"))?;
+        let made = self.skeleton.make(&staging.join("env"));
+        made.map_err(EnvironmentError::io("make a virtualenv in", staging))?;
         self.install(key, lock, tell)?;
         // From here on no jar can reach it: it is moved to where none has been, and looked at there.
         let environment = new.join("env");
         fs::rename(staging.join("env"), &environment).map_err(EnvironmentError::io("move", staging))?;
-        // A build may have put links in the place of these folders, and what we do in them we do as the user.
-        let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
-        let folders = self
-            .site()
-            .ancestors()
-            .map(|path| environment.join(path))
-            .collect::<Vec<_>>();
-        if let Some(path) = folders.into_iter().rev().find(|path| !real(path)) {
-            return Err(EnvironmentError::Meddled { path });
+        if let Some(path) = self.skeleton.changed(&environment) {
+            return Err(EnvironmentError::Meddled {
+                path: path.to_path_buf(),
+            });
         }
         let io = |step| EnvironmentError::io(step, &environment);
         let place = Place {
             environment: &environment,
-            site: &self.site(),
+            site: self.skeleton.site(),
             interpreter: &self.wish.interpreter,
             binary: self.binary,
             store: self.store,
@@ -169,29 +167,6 @@ impl<'a> Builder<'a> {
         checking::write(&manifest, new)?;
         store::write(&new.join("used"), b"")?;
         self.store.place(new, key)
-    }
-
-    /// What `python -m venv` makes, without starting anything: four links and a file.
-    fn make_virtualenv(&self, folder: &Path) -> Result<(), EnvironmentError> {
-        let interpreter = &self.wish.interpreter;
-        let base = &interpreter.base_executable;
-        let home = base.parent().unwrap_or(Path::new("/usr/bin"));
-        let config = format!(
-            "home = {}\nimplementation = CPython\nversion_info = {}\ninclude-system-site-packages = false\n",
-            home.display(),
-            interpreter.version,
-        );
-        let names = ["python".to_owned(), "python3".to_owned(), self.python_name()];
-        let made = || -> std::io::Result<()> {
-            fs::create_dir_all(folder.join(self.site()))?;
-            fs::create_dir(folder.join("bin"))?;
-            for name in names {
-                symlink(base, folder.join("bin").join(name))?;
-            }
-            symlink("lib", folder.join("lib64"))?;
-            fs::write(folder.join("pyvenv.cfg"), config)
-        };
-        made().map_err(EnvironmentError::io("make a virtualenv in", folder))
     }
 
     fn install(&self, key: &str, lock: &str, tell: &mut dyn FnMut(Progress)) -> Result<(), EnvironmentError> {
@@ -261,16 +236,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn python_name(&self) -> String {
-        let version = self.wish.interpreter.version;
-        format!("python{}.{}", version.major, version.minor)
-    }
-
-    /// Where packages are, in the environment.
-    fn site(&self) -> PathBuf {
-        Path::new("lib").join(self.python_name()).join("site-packages")
-    }
-
     fn about(&self, key: &str, environment: &Path, manifest: &Manifest) -> About {
         let asked: BTreeSet<String> = self
             .wish
@@ -284,7 +249,7 @@ impl<'a> Builder<'a> {
             key: key.to_owned(),
             requirements: self.wish.requirements.iter().map(ToString::to_string).collect(),
             python: self.wish.interpreter.version.to_string(),
-            packages: metadata::packages(&environment.join(self.site()), &asked),
+            packages: metadata::packages(&environment.join(self.skeleton.site()), &asked),
             caches: baked::names(environment),
             size,
             files,

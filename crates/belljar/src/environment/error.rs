@@ -86,10 +86,10 @@ pub enum EnvironmentError {
         /// What to do about it.
         next: &'static str,
     },
-    /// A build put something else in the place of a folder of the environment.
-    #[error("a build changed the environment that it was part of: {} is no folder any more; do not allow builds of these packages", path.display())]
+    /// A package put something else in the place of what makes the environment one.
+    #[error("a package changed the environment that it is a part of: {} is not what belljar made; do without that package", path.display())]
     Meddled {
-        /// The folder.
+        /// What was changed, in the environment.
         path: PathBuf,
     },
     /// It was built and is gone: somebody removes things from the cache folder.

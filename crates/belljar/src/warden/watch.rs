@@ -262,7 +262,7 @@ impl<'a> Watch<'a> {
     }
 
     /// The answer to the job's gate is here.
-    fn gate(&mut self) {
+    pub(super) fn gate(&mut self) {
         let Some(Closed::Asked(answer)) = self.jar.gate.take() else {
             return;
         };

@@ -13,6 +13,7 @@ use crate::job::Which;
 use crate::outcome::Captured;
 use crate::warden::cpu;
 use crate::warden::foreign::Foreign;
+use crate::warden::gate::Closed;
 use crate::warden::start::Streams;
 use crate::warden::steer::Wish;
 use crate::warden::stream::{BUFFER, Stream};
@@ -92,6 +93,10 @@ impl Watch<'_> {
     }
 
     pub(super) fn finish(mut self) -> Result<Watched, Error> {
+        if self.seen.kill != Some(Kill::Caller) && matches!(self.jar.gate, Some(Closed::Asked(_))) {
+            // It ended before the answer came, and only the answer tells whether that was its own doing.
+            self.gate();
+        }
         if let Some(error) = self.failed.take() {
             return Err(error);
         }

@@ -5,13 +5,13 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable
 
-from smoke import OPTIONAL, Case
+from cases import OPTIONAL, Case
 from trial import Result
 
 HEAD = """# Packages that are known to work
 
 Written by `make packages`, which installs each package from the registry into an environment of its own, and then all of
-them into one; runs a small real task with it in a jar (tests/packages/smoke.py), once cold (`belljar run --with`) and once
+them into one; runs a small real task with it in a jar (tests/packages/tasks), once cold (`belljar run --with`) and once
 warm (`Sandbox(dependencies=[...])`); and fails if one of them fails. The default policy holds but for what the notes say.
 
 Times are of the task with its imports, on whatever machine this was run on: they tell cold from warm, and nothing more. A

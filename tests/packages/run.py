@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from cases import CASES, OPTIONAL, Case
 from page import page, row
-from smoke import CASES, OPTIONAL, Case
 from trial import Result, cold, warm
 
 

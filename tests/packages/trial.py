@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from smoke import DRAWS, Case
+from cases import DRAWS, Case
 
 import belljar
 

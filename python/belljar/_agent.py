@@ -10,11 +10,12 @@ import socket
 import threading
 from contextlib import suppress
 from itertools import count
+from queue import SimpleQueue
 
 from . import _frames as frames
-from ._errors import BelljarError, SetupError
+from ._errors import BelljarError, SetupError, fault
 from ._find import find
-from ._reader import Reader
+from ._reader import Reader, take
 from ._rooms import Rooms
 from ._version import VERSION
 from ._writer import Writer
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """One process and the socket to it. Every method may be called from any thread and waits for nothing."""
+    """One process and the socket to it. Methods may be called from any thread; only `answered` waits for the agent."""
 
     def __init__(self) -> None:
         self.binary = find()
@@ -94,6 +95,15 @@ class Agent:
         except OSError as error:
             self._end(None)
             raise self.why() from error
+
+    def answered(self, kind: int, parts: Sequence[frames.Buffer] = ()) -> frames.Frame:
+        """The one answer to a request that names no sandbox; waits for it, and raises what the agent says is wrong."""
+        answers: SimpleQueue[frames.Frame] = SimpleQueue()
+        self.request(kind, self.number(), {}, parts, answers.put)
+        frame = take(answers)
+        if frame.kind == frames.ERROR:
+            raise fault(frame.head()) if self.ended is None else self.why()
+        return frame
 
     def abandon(self, number: int) -> None:
         """Nobody waits for this job any more: it is cancelled, and its answer is dropped."""

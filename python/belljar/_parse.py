@@ -5,13 +5,9 @@ The agent reads it: what guests raise and what stands in a text get their hints 
 
 from __future__ import annotations
 
-from queue import SimpleQueue
-
 from . import _agent
 from . import _frames as frames
-from ._errors import fault
 from ._hints import in_python
-from ._reader import take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,11 +47,7 @@ class ParsedError:
 def parse_error(text: str | bytes) -> ParsedError | None:
     """The last exception in a text, such as what a program wrote to standard error; None if there is none."""
     data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
-    agent, answers = _agent.current(), SimpleQueue[frames.Frame]()
-    agent.request(frames.PARSE, agent.number(), {}, [data[-MOST:]], answers.put)
-    frame = take(answers)
-    if frame.kind == frames.ERROR:
-        raise fault(frame.head()) if agent.ended is None else agent.why()
+    frame = _agent.current().answered(frames.PARSE, [data[-MOST:]])
     import json
 
     told = json.loads(bytes(frame.parts(frame.head()["parts"])[0]))

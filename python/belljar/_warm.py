@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from queue import SimpleQueue
 
 from . import _agent
 from . import _frames as frames
-from ._errors import fault
 from ._place import opened, ready
-from ._reader import take
 from ._wait import Request
 
 TYPE_CHECKING = False
@@ -77,12 +74,7 @@ class Statistics:
 
 def statistics() -> Statistics:
     """Figures of all sandboxes of this process; a forked child has its own."""
-    agent, answers = _agent.current(), SimpleQueue[frames.Frame]()
-    agent.request(frames.STATS, agent.number(), {}, (), answers.put)
-    frame = take(answers)
-    if frame.kind == frames.ERROR:
-        raise fault(frame.head()) if agent.ended is None else agent.why()
-    return Statistics(frame.head())
+    return Statistics(_agent.current().answered(frames.STATS).head())
 
 
 def warm(place: Place, workers: int) -> Warmed:

@@ -16,7 +16,7 @@ OWN, SHARE = 3 << 20, 6 << 20
 
 # Says what ran while its sandbox was warm, once all of that is given up; and stays until it is told to go.
 PROGRAM = """
-import json, os, queue, re, sys, time
+import json, os, re, sys, time
 from belljar import _agent, sandbox
 from belljar._rooms import Rooms
 
@@ -30,9 +30,7 @@ def double(x): return x * 2
 agent = _agent.current()
 
 def pool():
-    answers = queue.SimpleQueue()
-    agent.request(STATS, agent.number(), {}, (), answers.put)
-    return answers.get().head()["pool"]
+    return agent.answered(STATS).head()["pool"]
 
 def below(pid):
     try:

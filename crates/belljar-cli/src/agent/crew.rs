@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 pub const MOST_WAITING: usize = 1024;
 /// How long a thread without a job is kept: starting one costs a third of a short call.
 const IDLE: Duration = Duration::from_secs(10);
-/// Little is on a job's stack: what is large is in vectors and descriptors.
-const STACK: usize = 512 << 10;
+/// Of each thread here: little is on it, what is large is in vectors and descriptors.
+pub const STACK: usize = 512 << 10;
 
 /// One job.
 pub type Task = Box<dyn FnOnce() + Send>;

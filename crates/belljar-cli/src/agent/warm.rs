@@ -8,12 +8,12 @@ use belljar::agent::{Fault, Warm};
 
 use super::answer::{error, fault, of_error, warmed};
 use super::connection::{Agent, read};
+use super::crew::STACK;
 use super::outbox::Letter;
 use super::work::cancelled;
 
 /// Requests that can wait at once.
 const MOST: usize = 64;
-const STACK: usize = 512 << 10;
 
 /// How many requests wait.
 #[derive(Debug, Default)]

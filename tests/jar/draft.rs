@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use belljar::Error;
 use belljar::Outcome;
 use belljar::outcome::Status;
-use belljar::policy::{Workdir, WorkdirMode};
+use belljar::policy::{Access, Mount, Workdir, WorkdirMode};
 use tempfile::TempDir;
 
-use crate::glass::{code, expect, jar, told};
+use crate::glass::{code, expect, jar, run_with, told};
 
 /// A project with a bit of everything.
 fn project() -> TempDir {
@@ -148,6 +148,28 @@ print(told)";
         assert_eq!(outcome.stdout.head, b"[]\n", "{}", told(&outcome));
         assert_eq!(fs::read_to_string(folder.path().join(".git/config")).expect("a file"), "[core]\n");
         assert!(!folder.path().join(".git/hooks/pre-commit").exists());
+    }
+
+    fn writable_mount_keeps_what_tools_obey_unless_it_is_named(_who) {
+        let source = "\
+for path in ('keep', '.git/hooks/pre-commit'):
+    try: open(f'/data/{path}', 'w').write('guest')
+    except OSError as error: print(path, error.errno)";
+        let hook = ".git/hooks/pre-commit";
+        for (names, told_of, planted) in [(vec![""], ".git/hooks/pre-commit 30\n", false), (vec!["", ".git"], "", true)] {
+            let folder = project();
+            let outcome = run_with(source, |policy| {
+                policy.mounts.extend(names.iter().map(|name| Mount {
+                    source: folder.path().join(name),
+                    target: Path::new("/data").join(name),
+                    access: Access::ReadWrite,
+                }));
+            });
+            expect(&outcome, Status::Returned);
+            assert_eq!(outcome.stdout.head, told_of.as_bytes(), "{}", told(&outcome));
+            assert_eq!(fs::read(folder.path().join("keep")).expect("a file"), b"guest");
+            assert_eq!(folder.path().join(hook).exists(), planted, "{names:?}");
+        }
     }
 
     fn write_mode_keeps_what_tools_obey_by_a_link(_who) {

@@ -60,10 +60,7 @@ impl Root {
             Step::Root => self.begin(room),
             Step::Bind { target, .. } => self.attach(position, target),
             Step::Device { path } => self.attach(position, path),
-            Step::Protect { target } => {
-                let source = room.plan.workdir().map(|workdir| workdir.source.as_path());
-                protect(target, source)
-            }
+            Step::Protect { source, target } => protect(target, source),
             Step::Overlay { target, .. } => {
                 folder(target)?;
                 let overlay = self.overlay.take().ok_or(io::ErrorKind::NotFound)?;
@@ -290,8 +287,11 @@ impl Cover {
 }
 
 /// Makes the top-level entries of a folder read-only that tools on the host obey, and what they lead to in the folder where
-/// they are links; `source` is where the folder is on the host.
-fn protect(folder: &Path, source: Option<&Path>) -> io::Result<()> {
+/// they are links; `source` is where the folder is on the host. A file that was named is meant.
+fn protect(folder: &Path, source: &Path) -> io::Result<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
@@ -316,10 +316,10 @@ fn protect(folder: &Path, source: Option<&Path>) -> io::Result<()> {
 }
 
 /// Where a link of the folder leads on the host, if that is in the folder too: there a guest finds it under its own name.
-fn led_to(link: &Path, folder: &Path, source: Option<&Path>) -> Option<PathBuf> {
+fn led_to(link: &Path, folder: &Path, source: &Path) -> Option<PathBuf> {
     let target = fs::read_link(link).ok()?;
-    let inside = source.and_then(|source| target.strip_prefix(source).ok());
-    let real = fs::canonicalize(folder.join(inside.unwrap_or(&target))).ok()?;
+    let inside = target.strip_prefix(source).unwrap_or(&target);
+    let real = fs::canonicalize(folder.join(inside)).ok()?;
     (real != folder && real.starts_with(folder)).then_some(real)
 }
 

@@ -93,7 +93,7 @@ impl fmt::Display for Step {
                     write!(f, "{} {access}, from {}", target.display(), source.display())
                 }
             }
-            Self::Protect { target } => {
+            Self::Protect { target, .. } => {
                 write!(f, "{}: .git, .envrc and the like read-only", target.display())
             }
             Self::Overlay { source, target } => {

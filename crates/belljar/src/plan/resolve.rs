@@ -173,6 +173,12 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
             access,
             own,
         });
+        if access == Access::ReadWrite {
+            steps.push(Step::Protect {
+                source: source.into(),
+                target: target.into(),
+            });
+        }
     };
     if policy.system {
         show(Path::new("/usr"), Path::new("/usr"), Access::ReadOnly, false);
@@ -202,12 +208,7 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
         None => scratch.insert(0, JAR.into()),
         Some(workdir) => match workdir.mode {
             WorkdirMode::Read => show(&workdir.source, &workdir.target, Access::ReadOnly, true),
-            WorkdirMode::Write => {
-                show(&workdir.source, &workdir.target, Access::ReadWrite, true);
-                steps.push(Step::Protect {
-                    target: workdir.target.clone(),
-                });
-            }
+            WorkdirMode::Write => show(&workdir.source, &workdir.target, Access::ReadWrite, true),
             WorkdirMode::Draft | WorkdirMode::Apply => steps.push(Step::Overlay {
                 source: workdir.source.clone(),
                 target: workdir.target.clone(),
@@ -257,7 +258,7 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
     };
     let late: Vec<Step> = steps
         .extract_if(.., |step| match step {
-            Step::Bind { target, .. } => below(target),
+            Step::Bind { target, .. } | Step::Protect { target, .. } => below(target),
             Step::Symlink { path, .. } => below(path),
             _ => false,
         })

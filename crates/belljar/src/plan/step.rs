@@ -62,7 +62,9 @@ pub enum Step {
     /// What tools on the host obey by merely entering a writable folder (.git, .envrc …) is read-only in it, where it
     /// exists: a guest must not be able to plant what runs later outside.
     Protect {
-        /// The writable folder.
+        /// The writable folder on the host.
+        source: PathBuf,
+        /// Where the guest sees it.
         target: PathBuf,
     },
     /// An overlay over a host folder: the guest's changes stay in the jar.

@@ -173,10 +173,8 @@ both! {
             let (_folder, jar) = patched("does_not_reap", patch);
             let pool = pool();
             for number in 0..4i32 {
-                let since = Instant::now();
                 let outcome = pool.run(&jar, code(&format!("raise SystemExit({number})"))).expect("an outcome");
                 assert_eq!((outcome.exit_code, outcome.cold.as_ref()), (Some(number), None), "{patch}: {}", told(&outcome));
-                assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
             }
         }
     }

@@ -1,8 +1,7 @@
 //! The texts in `testdata` were printed by the interpreters that their names give, by IPython and by nbconvert.
 
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::pyerror::PythonError;
 
@@ -259,14 +258,11 @@ fn hostile_texts_take_no_longer() {
         "\u{1b}[".repeat(1 << 19),
         deep,
     ] {
-        let start = Instant::now();
+        // Processor time of this thread: what else the machine does is not in it. One that grows with the square takes minutes.
+        let spent = || clock_gettime(ClockId::ThreadCPUTime).tv_sec;
+        let start = spent();
         let _ = PythonError::parse(&text);
-        assert!(
-            start.elapsed() < Duration::from_secs(2),
-            "{:?} {}",
-            start.elapsed(),
-            &text[..40]
-        );
+        assert!(spent() - start < 5, "{}", &text[..40]);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Under the default policy ordinary Python just works: each check on every CPython from 3.10 to 3.13 that is here.
 
 use belljar::outcome::Status;
-use belljar::{Policy, Sandbox};
+use belljar::python::InterpreterError;
+use belljar::{Error, Policy, Sandbox};
 
 use crate::glass::{expect, script, told};
 
@@ -116,10 +117,17 @@ fn with_python(version: &str) -> Option<Sandbox> {
     };
     match Sandbox::new(policy) {
         Ok(jar) => Some(jar),
-        Err(error) => {
-            crate::skips::skip("interpreters", &format!("compatibility with {version} ({error})"));
+        Err(Error::Interpreter(InterpreterError::NotFound { .. })) => {
+            let is_root = rustix::process::getuid().is_root();
+            let need = if is_root {
+                "interpreters"
+            } else {
+                "user_interpreters"
+            };
+            crate::skips::skip(need, &format!("compatibility with {version}"));
             None
         }
+        Err(error) => panic!("no jar with Python {version}: {error}"),
     }
 }
 

@@ -42,22 +42,27 @@ class Result:
         return self.frames[0]
 
 
-@functools.cache
 def pythons() -> list[str]:
     """CPython 3.10 and later: this one, those on PATH and those of pyenv, each once."""
+    return list(versions())
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """The same with the version of each, such as 3.12."""
     names = [f"python3.{minor}" for minor in range(10, 20)]
     found = [sys.executable, *filter(None, (shutil.which(name) for name in ("python3", *names)))]
     if shutil.which("pyenv"):
         root = subprocess.run(["pyenv", "root"], capture_output=True, text=True).stdout.strip()
         found += [str(path) for path in sorted(Path(root).glob("versions/3.*/bin/python3"))]
-    result = {}
+    result: dict[str, tuple[str, str]] = {}
     for path in found:
-        show = "import sys; print(sys.executable, sys.version_info >= (3, 10), sys.implementation.name)"
+        show = "import sys; print(sys.executable, sys.implementation.name, '%d %d' % sys.version_info[:2])"
         run = subprocess.run([path, "-c", show], capture_output=True, text=True)
         words = run.stdout.split()
-        if words[1:] == ["True", "cpython"]:
-            result[os.path.realpath(words[0])] = words[0]
-    return list(result.values())
+        if words[1:3] == ["cpython", "3"] and int(words[3]) >= 10:
+            result[os.path.realpath(words[0])] = words[0], f"3.{words[3]}"
+    return dict(result.values())
 
 
 def boot(

@@ -1,4 +1,4 @@
-"""The package on every supported version of Python that is found here, with the guest of the same version."""
+"""The package on every supported version of Python, with the guest of the same version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
+from support import skip
 
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
 PROGRAM = """
 import asyncio, pickle, sys
 from dataclasses import dataclass
@@ -61,8 +64,8 @@ if __name__ == "__main__":
 
 def interpreters() -> dict[str, str]:
     """Real interpreters, by version; a shim of a version manager is none."""
-    found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
-    for version in ("3.10", "3.11", "3.12", "3.13"):
+    found = {OWN: sys.executable}
+    for version in VERSIONS:
         places = [*Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}")]
         path = shutil.which(f"python{version}")
         if path is not None and ".pyenv" not in path:
@@ -72,8 +75,10 @@ def interpreters() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("version", sorted(interpreters()))
+@pytest.mark.parametrize("version", sorted({*VERSIONS, OWN}))
 def test_a_version(version: str, tmp_path: Path) -> None:
+    if version not in interpreters():
+        skip("interpreters")
     shutil.copytree(Path(cloudpickle.__file__).parent, tmp_path / "site" / "cloudpickle")
     (tmp_path / "program.py").write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], str(tmp_path / "site")])}

@@ -3,9 +3,12 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use belljar::host::{Cgroup, Host};
 use belljar::job::{Job, Program};
 use belljar::outcome::Status;
 use belljar::{Error, Outcome, Plan, Policy, Pool, Sandbox};
+
+use crate::skips::skip;
 
 /// A jar under the default policy, changed, with a deadline that a hanging test meets soon.
 pub fn jar(change: impl FnOnce(&mut Policy)) -> Sandbox {
@@ -87,6 +90,35 @@ pub fn run_with(source: &str, change: impl FnOnce(&mut Policy)) -> Outcome {
 /// The plan of a policy, to be tampered with.
 pub fn plan(change: impl FnOnce(&mut Policy)) -> Plan {
     jar(change).plan().clone()
+}
+
+/// Whether the jars that this user starts are limited as a whole: in memory, processes and processors.
+pub fn has_cgroup() -> bool {
+    match Host::probe().cgroup {
+        Cgroup::V1 {
+            memory, pids, cpu, ..
+        } => memory.is_some() && pids.is_some() && cpu.is_some(),
+        Cgroup::V2 { controllers, .. } => {
+            let has = |name: &str| controllers.iter().any(|found| found == name);
+            has("memory") && has("pids") && has("cpu")
+        }
+        _ => false,
+    }
+}
+
+/// The same, with a skip where it is not so.
+pub fn needs_cgroup(test: &str) -> bool {
+    let here = has_cgroup();
+    if !here {
+        no_cgroup(test);
+    }
+    here
+}
+
+/// Skips a test that needs a cgroup. That root has none is another matter than that nobody gave one to a plain user.
+pub fn no_cgroup(test: &str) {
+    let is_root = rustix::process::getuid().is_root();
+    skip(if is_root { "cgroup" } else { "user_cgroup" }, test);
 }
 
 /// Standard output as text, whole.

@@ -5,15 +5,14 @@ use std::time::{Duration, Instant};
 use belljar::Policy;
 use belljar::outcome::{Limit, Status};
 
-use crate::glass::{Either, code, expect, jar, run_with, stdout, told};
-use crate::twice::Who;
+use crate::glass::{Either, code, expect, has_cgroup, jar, needs_cgroup, run_with, stdout, told};
 
 fn few_pids(policy: &mut Policy) {
     policy.limits.pids = 24;
 }
 
 both_ways! {
-    fn fork_bomb_stops_at_the_limit(who) {
+    fn fork_bomb_stops_at_the_limit(_who) {
         let source = "\
 import os, time, errno
 made = 0
@@ -29,20 +28,20 @@ print(made)";
         let outcome = run_with(source, few_pids);
         expect(&outcome, Status::Returned);
         assert_eq!(stdout(&outcome), "23\n", "one of the 24 is the guest itself");
-        if who == Who::Root {
+        if has_cgroup() {
             assert_eq!(outcome.limit, Some(Limit::Processes), "told even though the guest survived it");
             assert_eq!(outcome.usage.processes_peak, Some(24), "{:?}", outcome.usage);
         }
         assert!(outcome.usage.wall_seconds < 10.0, "{:?}", outcome.usage);
-        // As a user there is no count of denied forks; the exception tells.
+        // Without a cgroup there is no count of denied forks; the exception tells.
         let raised = run_with("import os, time\nwhile True:\n    if os.fork() == 0: time.sleep(60)", few_pids);
         assert_eq!((raised.status, raised.limit), (Status::Raised, Some(Limit::Processes)), "{}", told(&raised));
     }
 
-    fn other_calls_that_would_block_are_no_limit(who) {
+    fn other_calls_that_would_block_are_no_limit(_who) {
         let outcome = run_with("import os\nr, w = os.pipe(); os.set_blocking(r, False); os.read(r, 1)", |_| {});
         expect(&outcome, Status::Raised);
-        if who == Who::Root {
+        if has_cgroup() {
             assert_eq!(outcome.limit, None, "{}", told(&outcome));
         }
     }
@@ -58,7 +57,7 @@ print(made)";
         expect(&run_with("pass", |_| {}), Status::Returned);
     }
 
-    fn thread_bomb_stops_at_the_limit(who) {
+    fn thread_bomb_stops_at_the_limit(_who) {
         let source = "\
 import threading, time
 made = 0
@@ -73,7 +72,7 @@ except RuntimeError as error:
         assert_eq!(stdout(&outcome), "23 can't start new thread\n");
         let raised = run_with("import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(30,), daemon=True).start()", few_pids);
         assert_eq!((raised.status, raised.limit), (Status::Raised, Some(Limit::Processes)), "{}", told(&raised));
-        if who == Who::Root {
+        if has_cgroup() {
             assert_eq!(outcome.limit, Some(Limit::Processes));
         }
     }
@@ -98,9 +97,9 @@ except RuntimeError as error:
         assert_eq!(run_with(many, limit).limit, Some(Limit::Cpu), "time of the dead counts too");
     }
 
-    fn processors_are_limited(who) {
+    fn processors_are_limited(_who) {
         // Two busy processes on half a processor: a second of wall time gives at most about half a second of work.
-        if who == Who::User { return crate::skips::skip("cgroup", "processors_are_limited") }
+        if !needs_cgroup("processors_are_limited") { return }
         let source = "import os, time\nos.fork()\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\ntry: os.wait()\nexcept ChildProcessError: pass";
         let outcome = run_with(source, |policy| policy.limits.cpus = 0.5);
         expect(&outcome, Status::Returned);

@@ -2,8 +2,7 @@
 
 use belljar::outcome::{Limit, Status};
 
-use crate::glass::{expect, run_with, stdout, told};
-use crate::twice::Who;
+use crate::glass::{expect, has_cgroup, needs_cgroup, run_with, stdout, told};
 
 const LIMIT: u64 = 96 << 20;
 
@@ -30,18 +29,18 @@ const TAKING: [(&str, &str); 4] = [
 ];
 
 both_ways! {
-    fn memory_of_the_process_ends_the_run(who) {
+    fn memory_of_the_process_ends_the_run(_who) {
         for (name, source) in TAKING {
             let outcome = run_with(source, small);
             assert_eq!(outcome.limit, Some(Limit::Memory), "{name}: {}", told(&outcome));
-            match (who, name) {
+            match (has_cgroup(), name) {
                 // The jar as a whole is counted: the kernel kills it. A request beyond all memory may fail at once.
-                (Who::Root, "one huge object") => {
+                (true, "one huge object") => {
                     assert!(matches!(outcome.status, Status::OutOfMemory | Status::Raised), "{}", told(&outcome));
                 }
-                (Who::Root, _) => expect(&outcome, Status::OutOfMemory),
+                (true, _) => expect(&outcome, Status::OutOfMemory),
                 // Each process is counted: Python is told and raises.
-                (Who::User, _) => {
+                (false, _) => {
                     assert!(matches!(outcome.status, Status::Raised | Status::Exited | Status::Signalled), "{name}: {}", told(&outcome));
                 }
             }
@@ -49,9 +48,9 @@ both_ways! {
         }
     }
 
-    fn memory_error_can_be_survived_by_a_user(who) {
-        // As root the whole jar would be killed; the rlimit of a plain user is an error that code can handle.
-        if who == Who::Root { return }
+    fn memory_error_can_be_survived_without_a_cgroup(_who) {
+        // In a cgroup the whole jar would be killed; an rlimit is an error that code can handle.
+        if has_cgroup() { return }
         let outcome = run_with("try:\n    bytearray(1 << 30)\nexcept MemoryError:\n    print('told')", small);
         expect(&outcome, Status::Returned);
         assert_eq!(stdout(&outcome), "told\n");
@@ -60,8 +59,8 @@ both_ways! {
         assert_eq!(raised.exception.expect("an exception").type_name, "MemoryError");
     }
 
-    fn memory_of_children_counts_for_the_whole_jar(who) {
-        if who == Who::User { return crate::skips::skip("cgroup", "memory_of_children_counts_for_the_whole_jar") }
+    fn memory_of_children_counts_for_the_whole_jar(_who) {
+        if !needs_cgroup("memory_of_children_counts_for_the_whole_jar") { return }
         // Eight processes, none above the limit by itself.
         let source = "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        keep = bytearray(48 << 20); keep[::4096] = bytes(len(keep) // 4096); time.sleep(60)\ntime.sleep(60)";
         let outcome = run_with(source, small);
@@ -70,9 +69,9 @@ both_ways! {
         assert!(outcome.usage.wall_seconds < 15.0, "{:?}", outcome.usage);
     }
 
-    fn shared_memory_counts(who) {
+    fn shared_memory_counts(_who) {
         // Not on any disk and not the process's own data: only the jar as a whole can be held to it.
-        if who == Who::User { return crate::skips::skip("cgroup", "shared_memory_counts") }
+        if !needs_cgroup("shared_memory_counts") { return }
         for (name, source) in [
             ("memfd", "import os\nfd = os.memfd_create('x')\nwhile True: os.write(fd, bytes(1 << 20))"),
             ("shared mapping", "import mmap\nkeep = []\nwhile True:\n    m = mmap.mmap(-1, 1 << 22); m[::4096] = bytes(1024); keep.append(m)"),

@@ -12,7 +12,7 @@ use belljar::pool::{Cancel, Keep};
 use belljar::{Error, Job, Pool, Sandbox};
 use belljar_linux::cgroup::Owner;
 
-use crate::glass::{code, expect, jar, program, script, stdout, told};
+use crate::glass::{code, expect, has_cgroup, jar, program, script, stdout, told};
 
 /// A pool that is dropped before leaks are looked for, and whose own cgroups are.
 pub struct Warm(Option<Pool>);
@@ -217,7 +217,7 @@ both! {
         all_warm(&pool);
     }
 
-    fn limits_hold_and_may_be_tighter_for_a_job(who) {
+    fn limits_hold_and_may_be_tighter_for_a_job(_who) {
         let (pool, jar) = (pool(), jar(|policy| { policy.limits.memory = 256 << 20; policy.limits.output = 1 << 16; }));
         let limited = |source: &str, limits: JobLimits| {
             let mut job = code(source);
@@ -236,7 +236,7 @@ both! {
         let memory = limited("x = bytearray(1 << 30)", none).expect("an outcome");
         assert_eq!(memory.limit, Some(Limit::Memory), "{}", told(&memory));
         // Page by page, so that it is the cgroup that says no; that one counts the disk as well.
-        let size = if who == crate::twice::Who::Root { 400 } else { 128 };
+        let size = if has_cgroup() { 400 } else { 128 };
         let source = &format!("x = []\nfor i in range({size}): x.append(bytearray(b'y' * (1 << 20)))\nprint('lived')");
         let control = limited(source, none).expect("an outcome");
         expect(&control, Status::Returned);

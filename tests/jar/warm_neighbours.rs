@@ -7,9 +7,8 @@ use belljar::outcome::Status;
 use belljar::pool::Task;
 use belljar::{Job, Pool, Sandbox};
 
-use crate::glass::{code, expect, jar, script, stdout, told};
+use crate::glass::{code, expect, has_cgroup, jar, script, stdout, told};
 use crate::support::procfs;
-use crate::twice::Who;
 use crate::warm::{all_warm, pool};
 
 /// A job that stays until its standard input ends.
@@ -89,7 +88,7 @@ print(json.dumps({
 ";
 
 both! {
-    fn a_visitor_finds_nothing_of_a_resident(who) {
+    fn a_visitor_finds_nothing_of_a_resident(_who) {
         let (pool, jar) = (pool(), jar(|_| {}));
         let resident = stay(&pool, &jar, script(include_str!("../attacks/special/resident.py")));
         let workers = find(3, false);
@@ -118,7 +117,7 @@ both! {
                     assert_ne!(one[kind], other[kind], "two jars share one {kind} namespace");
                 }
                 // Where there are cgroups, jars of one cabinet are one user namespace and differ in their cgroups.
-                let kind = if who == Who::Root { "cgroup" } else { "user" };
+                let kind = if has_cgroup() { "cgroup" } else { "user" };
                 assert_ne!(one[kind], other[kind], "two jars share one {kind} namespace");
             }
         }
@@ -145,7 +144,7 @@ both! {
         all_warm(&pool);
     }
 
-    fn a_worker_sees_its_init_and_nobody_behind_it(who) {
+    fn a_worker_sees_its_init_and_nobody_behind_it(_who) {
         let (pool, jar) = (pool(), jar(|_| {}));
         let outcome = pool.run(&jar, code(LOOK)).expect("an outcome");
         let seen: serde_json::Value = serde_json::from_str(&stdout(&outcome)).expect("what it saw");
@@ -159,7 +158,6 @@ both! {
             "own memory": "ok",
             "peer": "00000000",
         });
-        let _ = who;
         assert_eq!(seen, wanted, "{}", told(&outcome));
         all_warm(&pool);
     }

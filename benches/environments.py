@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -15,33 +14,17 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from page import TIMES, double, machine, table, turns
 
 import belljar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-TIMES = "\N{MULTIPLICATION SIGN}"
 PACKAGES = ("numpy", "pandas")
 # Between two calls, so that both pools have a worker parked: with pandas the next one takes some milliseconds to make.
 PAUSE = 0.03
 
 
-def double(x: int) -> int:
-    return x * 2
-
-
-def turns(rounds: int, pause: float, *actions: Callable[[], object]) -> list[float]:
-    """The median time of each action, which take turns."""
-    times: list[list[float]] = [[] for _ in actions]
-    for number in range(rounds):
-        order = list(range(len(actions)))
-        for index in order[number % len(order) :] + order[: number % len(order)]:
-            start = time.perf_counter()
-            actions[index]()
-            times[index].append(time.perf_counter() - start)
-            time.sleep(pause)
+def medians(times: list[list[float]]) -> list[float]:
     return [statistics.median(found) for found in times]
 
 
@@ -53,7 +36,8 @@ def starts(binary: str, python: str, rounds: int) -> list[float]:
     """A cold start with an environment that is there, and without one."""
     run = (binary, "run", "--python", python)
     needs = [word for name in PACKAGES for word in ("--with", name)]
-    return turns(rounds, 0, lambda: quiet(*run, *needs, "-c", "print(1)"), lambda: quiet(*run, "-c", "print(1)"))
+    with_it, without = (lambda: quiet(*run, *needs, "-c", "print(1)")), (lambda: quiet(*run, "-c", "print(1)"))
+    return medians(turns(rounds, 0, with_it, without))
 
 
 def calls(rounds: int) -> list[float]:
@@ -65,7 +49,7 @@ def calls(rounds: int) -> list[float]:
     cold = with_it.outcome(21).cold
     if cold is not None:
         raise SystemExit(f"the call with {PACKAGES} is not warm: {cold}")
-    return turns(rounds, PAUSE, lambda: with_it(21), lambda: without(21))
+    return medians(turns(rounds, PAUSE, lambda: with_it(21), lambda: without(21)))
 
 
 def builds(binary: str, python: str, uv: str, cache: Path, rounds: int) -> list[float]:
@@ -95,7 +79,7 @@ def builds(binary: str, python: str, uv: str, cache: Path, rounds: int) -> list[
     for _ in range(rounds):
         ours()
         theirs()
-    return [statistics.median(found) for found in times]
+    return medians(times)
 
 
 def main() -> None:
@@ -106,7 +90,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     os.environ["BELLJAR_BIN"], os.environ["BELLJAR_UV"] = args.belljar, args.uv
-    load, python = os.getloadavg()[0], str(Path(sys.executable).resolve())
+    seen, python = machine(written=args.write is not None), str(Path(sys.executable).resolve())
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BELLJAR_CACHE_DIR"] = folder
         start = time.perf_counter()
@@ -142,28 +126,23 @@ def main() -> None:
             f"≤ 2{TIMES}",
         ),
     ]
-    lines = ["| what | belljar | beside | difference | reach |", "|---|---:|---:|---:|---:|"]
-    lines += [
-        f"| {what} | {one * ms:.2f} ms | {other} | {ratio} | {reach} |" for what, one, other, ratio, reach in rows
-    ]
-    busy = " **The machine was busy with other work, so these figures settle nothing.**" if load > 0.5 else ""
-    machine = f"{os.cpu_count()} processors, Linux {platform.release()}, Python {platform.python_version()}"
-    page = f"""# Figures of environments
+    shown = [(what, f"{one * ms:.2f} ms", *rest) for what, one, *rest in rows]
+    text = f"""# Figures of environments
 
 Written by `make bench`, with numpy and pandas. Medians of things that take turns in one run. Ratios travel between
 machines, milliseconds do not.
 
-Machine: {machine}, load average {load:.1f} when the run began.{busy}
+{seen}
 
-{chr(10).join(lines)}
+{table("difference", shown)}
 
 Calls are {PAUSE * ms:.0f} ms apart, so that each finds a parked worker. The very first build, with everything
 downloaded and all bytecode made, took {first:.1f} s. The build beside it is uv's alone: it neither pins hashes,
 nor makes bytecode, nor checks anything afterwards, nor runs in a jar.
 """
-    print(page)
+    print(text)
     if args.write:
-        (args.write / "environments.md").write_text(page, encoding="utf-8")
+        (args.write / "environments.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

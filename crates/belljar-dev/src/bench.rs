@@ -16,6 +16,7 @@ use anyhow::Context;
 
 use contender::Contender;
 pub use contender::{Stage, User};
+pub use machine::Machine;
 pub use sample::Sample;
 
 /// What `bench` takes.
@@ -49,7 +50,7 @@ struct Row {
 
 /// Everything that was measured.
 struct Figures {
-    machine: machine::Machine,
+    machine: Machine,
     python: PathBuf,
     rounds: usize,
     rows: Vec<Row>,
@@ -59,7 +60,7 @@ struct Figures {
 /// Measures, prints, and writes the page if asked.
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let stage = Stage::new(&args.belljar, &args.python)?;
-    let machine = machine::Machine::look();
+    let machine = Machine::look(args.write.is_some());
     let mut rows: Vec<Row> = peers::all(&stage, args.engines)?
         .into_iter()
         .map(|contender| Row {
@@ -99,11 +100,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         write("bench.svg", chart::svg(&figures))?;
     }
     Ok(())
-}
-
-/// The load average now.
-pub fn load() -> String {
-    machine::Machine::look().load
 }
 
 /// A shuffle that is different in each round and the same in each run.

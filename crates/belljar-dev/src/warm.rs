@@ -14,7 +14,7 @@ use anyhow::{Context, ensure};
 use belljar::{Job, Pool, Sandbox};
 use serde::{Deserialize, Serialize};
 
-use crate::bench::{Sample, Stage, User};
+use crate::bench::{Machine, Sample, Stage, User};
 
 /// What `warm` takes.
 #[derive(clap::Args)]
@@ -136,7 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         (false, Some(calls)) => return neighbours::run(args, calls),
         (false, None) => {}
     }
-    let load = crate::bench::load();
+    let machine = Machine::look(args.write.is_some());
     let stage = Stage::new(&args.belljar, &args.python)?;
     let mut all = Vec::new();
     for user in User::here() {
@@ -163,7 +163,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             let path = folder.join(name);
             std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
         };
-        write("warm.md", page::page(&all, &args.python, &load))?;
+        write("warm.md", page::page(&all, &args.python, &machine))?;
         write("warm.svg", page::chart(&all))?;
     }
     Ok(())

@@ -62,13 +62,12 @@ pub fn median_of(figures: &Figures, name: &str, user: User) -> Option<f64> {
 
 /// The whole page.
 pub fn page(figures: &Figures) -> String {
-    let machine = &figures.machine;
     format!(
         "# Figures\n\n\
          Written by `make bench`. Every contender runs `{} -c 'print(1)'` with the variables that a guest has, {} times, in\n\
          turns: one run of each in every round, in an order that changes from round to round. A time is from the start of the\n\
          process to its end, by a small harness of our own. Ratios travel between machines, milliseconds do not.\n\n\
-         Machine: {} processors, Linux {}, load average {} when the run began.{}\n\n\
+         {}{}\n\n\
          ![Median cold start of each contender](bench.svg)\n\n\
          ## Cold start\n\n{}\n\
          ## What the rows are\n\n\
@@ -88,30 +87,20 @@ pub fn page(figures: &Figures) -> String {
          ```\n",
         figures.python.display(),
         figures.rounds,
-        machine.processors,
-        machine.kernel,
-        machine.load,
-        busy(figures),
+        figures.machine.sentence("make bench"),
+        spread(figures),
         table(figures),
     )
 }
 
-/// A word of caution when the machine had other things to do.
-fn busy(figures: &Figures) -> String {
-    let load = figures.machine.load.parse::<f64>().unwrap_or(0.0);
-    if load <= 0.5 {
-        return String::new();
-    }
+/// How well ratios are known on a machine that had other things to do.
+fn spread(figures: &Figures) -> String {
     let bare = |user| median_of(figures, "bare interpreter", user);
-    let spread = match (bare(User::Root), bare(User::Plain)) {
-        (Some(root), Some(plain)) => format!(
+    match (bare(User::Root), bare(User::Plain)) {
+        (Some(root), Some(plain)) if figures.machine.is_busy() => format!(
             " The two bare rows run the same program and differ by {:.2}×: no ratio here is better known than that.",
             root.max(plain) / root.min(plain)
         ),
         _ => String::new(),
-    };
-    format!(
-        "\n\n**The machine was busy with other work, so these figures settle nothing.**{spread}\n\
-         `make bench` on an idle machine writes this page again."
-    )
+    }
 }

@@ -14,7 +14,7 @@ use belljar::{Job, Pool, Sandbox};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
-use crate::bench::{Sample, Stage, User, order};
+use crate::bench::{Machine, Sample, Stage, User, order};
 
 /// The first is what the others are held against.
 const NEIGHBOURS: [(&str, &str); 4] = [
@@ -49,7 +49,7 @@ pub struct Beside {
 
 /// Measures as every user that there is, prints, and writes the page if asked.
 pub fn run(args: &Args, calls: usize) -> anyhow::Result<()> {
-    let load = crate::bench::load();
+    let machine = Machine::look(args.write.is_some());
     let stage = Stage::new(&args.belljar, &args.python)?;
     let mut all = Vec::new();
     for user in User::here() {
@@ -62,7 +62,7 @@ pub fn run(args: &Args, calls: usize) -> anyhow::Result<()> {
     println!("{}", page::tables(&all));
     if let Some(folder) = &args.write {
         let path = folder.join("neighbours.md");
-        std::fs::write(&path, page::page(&all, &load))
+        std::fs::write(&path, page::page(&all, &machine))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())

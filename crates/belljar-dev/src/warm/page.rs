@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::{Callers, Figures, Times};
+use crate::bench::Machine;
 
 fn row(text: &mut String, name: &str, times: &Times, against: f64) {
     let _ = writeln!(
@@ -75,7 +76,7 @@ pub fn tables(all: &[Figures]) -> String {
             "\n- Fresh workers each second, every one with a job, on all processors: {:.0}; bare `os.fork()` and wait on one processor: {:.0}. **{:.2}×**\n\
              - A parked worker adds {:.1} MB (proportional set size of worker, init and keeper){}.\n\
              - At once: {} workers parked and {} jobs running.\n\
-             - Beside a hostile neighbour: docs/neighbours.md.\n\n\
+             - Beside a hostile neighbour: [neighbours.md](neighbours.md).\n\n\
              Where the time goes, mean microseconds of a step (only `job` is on the caller's path):\n\n",
             figures.workers,
             figures.forks,
@@ -106,19 +107,16 @@ pub fn tables(all: &[Figures]) -> String {
 }
 
 /// The whole page.
-pub fn page(all: &[Figures], python: &Path, load: &str) -> String {
-    let busy = if load.parse::<f64>().unwrap_or(0.0) > 0.5 {
-        "\n\n**The machine was busy with other work, so these figures settle nothing.** `make bench` on an idle machine writes this page again."
-    } else {
-        ""
-    };
+pub fn page(all: &[Figures], python: &Path, machine: &Machine) -> String {
     format!(
         "# Warm figures\n\n\
          Written by `make bench`. A call is `lambda x: x + 1` through the library, on a worker that was parked: forked from a\n\
          template, alone in a jar, sealed, checked, used once. The process pool beside it runs the same in one process that is\n\
-         used again and again, with no isolation. Both run {} and take turns. Load average {load} when the run began.{busy}\n\n\
+         used again and again, with no isolation. Both run {} and take turns.\n\n\
+         {}\n\n\
          ![Calls, to the value](warm.svg)\n\n{}",
         python.display(),
+        machine.sentence("make bench"),
         tables(all)
     )
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Beside;
 use super::interval::ratio;
-use crate::bench::{Sample, User};
+use crate::bench::{Machine, Sample, User};
 
 /// A table for each user.
 pub fn tables(all: &[(User, Vec<Beside>)]) -> String {
@@ -34,21 +34,17 @@ pub fn tables(all: &[(User, Vec<Beside>)]) -> String {
 }
 
 /// The whole page.
-pub fn page(all: &[(User, Vec<Beside>)], load: &str) -> String {
-    let busy = if load.parse::<f64>().unwrap_or(0.0) > 0.5 {
-        "\n\n**The machine was busy with other work when the run began.** The neighbours take turns, so that this hits all of them alike."
-    } else {
-        ""
-    };
+pub fn page(all: &[(User, Vec<Beside>)], machine: &Machine) -> String {
     format!(
         "# Neighbours\n\n\
-         Written by `make neighbours`. A victim makes twenty calls a second, as docs/warm.md has them, in one pool with a\n\
+         Written by `make neighbours`. A victim makes twenty calls a second, as [warm.md](warm.md) has them, in one pool with a\n\
          neighbour that may have one processor: a loop that is busy and harmless, or something hostile. Milliseconds from the\n\
          call to its value. The wish: none of them leaves the victim's p99 above 1.2 times of what the busy loop leaves it.\n\n\
          The neighbours take turns of fifty calls in an order that changes, so that a drift of the machine hits all alike; one\n\
          that dies of its limit comes back a second later. A p99 hangs on few calls, so the last column says how well the ratio\n\
-         is known: turns are drawn again, with repetition, and 95 of 100 such draws lie between its ends. Load average {load} when\n\
-         the run began.{busy}\n\n{}",
+         is known: turns are drawn again, with repetition, and 95 of 100 such draws lie between its ends.\n\n\
+         {}\n\n{}",
+        machine.sentence("make neighbours"),
         tables(all)
     )
 }

@@ -9,7 +9,7 @@ import argparse
 import datetime
 import json
 import os
-import platform
+import pickle
 import statistics
 import subprocess
 import sys
@@ -22,41 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import numpy
+from page import TIMES, double, machine, table, turns
 
 import belljar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-TIMES = "\N{MULTIPLICATION SIGN}"
 # Between two calls, so that each is a call for itself.
 PAUSE = 0.003
 
 
-def double(x: int) -> int:
-    return x * 2
-
-
 def same(value: Any) -> Any:
     return value
-
-
-def timed(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def turns(rounds: int, pause: float, *actions: Callable[[], object]) -> list[list[float]]:
-    """The times of each action, which take turns."""
-    times: list[list[float]] = [[] for _ in actions]
-    for number in range(rounds):
-        order = list(range(len(actions)))
-        for index in order[number % len(order) :] + order[: number % len(order)]:
-            times[index].append(timed(actions[index]))
-            time.sleep(pause)
-    return times
 
 
 def calls(rounds: int) -> list[list[float]]:
@@ -105,22 +83,22 @@ def throughput(seconds: float, dev: str, binary: str) -> list[list[float]]:
     return rates
 
 
-def echo(pipe: Connection) -> None:
+def echo(pipe: Connection, pickler: Any) -> None:
     """The other end of a pipe, as one would write it by hand: unpickles, and pickles again."""
     while data := pipe.recv_bytes():
-        pipe.send_bytes(cloudpickle.dumps(cloudpickle.loads(data)))
+        pipe.send_bytes(pickler.dumps(pickler.loads(data), pickle.HIGHEST_PROTOCOL))
 
 
-def values(rounds: int, value: Any, venv: str | None) -> list[list[float]]:
-    """There and back: in a jar, and through a pipe to a process that is already there."""
+def values(rounds: int, value: Any, pickler: Any, venv: str | None) -> list[list[float]]:
+    """There and back: in a jar, and through a pipe to a process that is already there, by `pickle` or `cloudpickle`."""
     ours = belljar.sandbox(venv=venv, memory="2G", preload=["numpy"] if venv else [])(same)
     near, far = get_context("fork").Pipe()
-    child = get_context("fork").Process(target=echo, args=(far,), daemon=True)
+    child = get_context("fork").Process(target=echo, args=(far, pickler), daemon=True)
     child.start()
 
     def pipe() -> object:
-        near.send_bytes(cloudpickle.dumps(value))
-        return cloudpickle.loads(near.recv_bytes())
+        near.send_bytes(pickler.dumps(value, pickle.HIGHEST_PROTOCOL))
+        return pickler.loads(near.recv_bytes())
 
     for action in (lambda: ours(value), pipe):
         action()
@@ -154,7 +132,7 @@ def starts(rounds: int) -> tuple[list[list[float]], list[list[float]]]:
     return [called, bare], turns(rounds, 0, with_it, lambda: process(sys.executable, "-c", "pass"))
 
 
-def rows() -> list[dict[str, Any]]:
+def people() -> list[dict[str, Any]]:
     return [
         {
             "id": index,
@@ -179,18 +157,18 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     os.environ["BELLJAR_BIN"] = args.belljar
-    load = os.getloadavg()[0]
-    table: list[tuple[str, str, str, str, str]] = []
+    seen = machine(written=args.write is not None)
+    rows: list[tuple[str, str, str, str, str]] = []
 
     def row(what: str, ours: list[float], theirs: list[float], peer: str, reach: str, *, faster: bool = False) -> None:
         one, other = statistics.median(ours), statistics.median(theirs)
         ratio = f"{other / one:.1f}{TIMES} faster" if faster else f"{one / other:.2f}{TIMES}"
-        table.append((what, f"{one * 1e3:.2f} ms", f"{peer}: {other * 1e3:.2f} ms", ratio, reach))
-        print(*table[-1], sep=" | ", flush=True)
+        rows.append((what, f"{one * 1e3:.2f} ms", f"{peer}: {other * 1e3:.2f} ms", ratio, reach))
+        print(*rows[-1], sep=" | ", flush=True)
 
     row("`f(21)`, 3 ms between calls", *calls(args.rounds), "hot ProcessPoolExecutor (fork)", f"≤ 1.0{TIMES}")
     ours, theirs = map(statistics.median, throughput(args.seconds, args.dev, args.belljar))
-    table.append(
+    rows.append(
         (
             "64 threads, calls each second",
             f"{ours:.0f}",
@@ -199,39 +177,38 @@ def main() -> None:
             f"≥ 0.8{TIMES}",
         )
     )
-    print(*table[-1], sep=" | ", flush=True)
+    print(*rows[-1], sep=" | ", flush=True)
     array = numpy.random.default_rng(1).random(100_000_000 // 8)
     row(
         "100 MB of float64 there and back",
-        *values(9, array, args.venv),
+        *values(9, array, cloudpickle, args.venv),
         "cloudpickle through a pipe",
         f"≥ 4{TIMES} faster",
         faster=True,
     )
     row(
-        "10,000 dicts of eight fields there and back", *values(15, rows(), None), "pickle through a pipe", f"≤ 5{TIMES}"
+        "10,000 dicts of eight fields there and back",
+        *values(15, people(), pickle, None),
+        "pickle through a pipe",
+        f"≤ 5{TIMES}",
     )
     first, imported = starts(200)
     row("first call of a process", *first, "bare start of Python", f"≤ 3{TIMES}")
     row("`import belljar`, whole process", *imported, "`pass`", f"≤ 1.15{TIMES}")
-    lines = ["| what | belljar | beside | ratio | reach |", "|---|---:|---:|---:|---:|"]
-    lines += [f"| {' | '.join(line)} |" for line in table]
-    busy = " **The machine was busy with other work, so these figures settle nothing.**" if load > 0.5 else ""
-    machine = f"{os.cpu_count()} processors, Linux {platform.release()}, Python {platform.python_version()}"
-    page = f"""# Figures of the Python package
+    text = f"""# Figures of the Python package
 
 Written by `make bench`. Medians of things that take turns in one run; a figure of a call ends at the value.
 Ratios travel between machines, milliseconds do not.
 
-Machine: {machine}, load average {load:.1f} when the run began.{busy}
+{seen}
 
-{chr(10).join(lines)}
+{table("ratio", rows)}
 
 The array and the rows go into a jar and come back out of it. The pipe leads to a process that is already there,
 unpickles them, and pickles them again, without any isolation.
 """
     if args.write:
-        (args.write / "package.md").write_text(page, encoding="utf-8")
+        (args.write / "package.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

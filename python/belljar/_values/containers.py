@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from itertools import islice
-from time import thread_time
 from typing import TYPE_CHECKING
 
+from belljar._values.keys import FEW, check_keys, fair, light, watched_steps
 from belljar._values.reader import RANDOM_HASHES, Reader, cut, malformed, total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from belljar._values.reader import Column, Step
 
 WIDTH = 256
-# So many keys fall together without harm; more are added in steps, and the time that takes is watched.
-FEW, STEP = 64, 256
-SECONDS, SECONDS_A_KEY = 0.5, 20e-6
 MANY = 64
 makers: dict[int, Callable[..., Callable[..., dict[str, Any]]]] = {}
 
@@ -76,9 +73,12 @@ def hashed(reader: Reader, count: int, kind: type) -> Column:
     size = total(sizes, count)
     reader.charge(232 * count + 64 * size)
     watched = not fair(reader)
+    weighed = watched and not light(reader)
     flat = reader.column(size, numbered(sizes, lambda *_: "{...}")) if size else []
     result: list[Any] = []
     for piece in cut(flat, sizes):
+        if weighed:
+            check_keys(reader, piece)
         if watched and len(piece) > FEW:
             made: set[Any] = set()
             for step in watched_steps(reader, len(piece)):
@@ -101,11 +101,14 @@ def mappings(reader: Reader, count: int, make: Callable[[], Any]) -> Column:
     size = total(sizes, count)
     reader.charge(64 * count + 160 * size)
     watched = not fair(reader)
+    weighed = watched and not light(reader)
     keys = reader.column(size, numbered(sizes, lambda *_: ".key(...)")) if size else []
     values = reader.column(size, numbered(sizes, lambda index, _: f"[{short(keys[index])}]")) if size else []
     result = []
     for names, items in zip(cut(keys, sizes), cut(values, sizes), strict=True):
         made = make()
+        if weighed:
+            check_keys(reader, names)
         if watched and len(names) > FEW:
             for step in watched_steps(reader, len(names)):
                 fill(made, names[step], items[step])
@@ -126,27 +129,13 @@ def fill(made: Any, names: Column, items: Column) -> None:
             made[name] = item
 
 
-def fair(reader: Reader) -> bool:
-    """Whether the next column's hashes are secret, so that nobody can choose keys that fall together."""
-    return RANDOM_HASHES and reader.next_byte() in b"sy"
-
-
-def watched_steps(reader: Reader, count: int) -> Iterator[slice]:
-    """Which keys to add next; stops when they take far longer than keys do."""
-    for start in range(0, count, STEP):
-        before = thread_time()
-        yield slice(start, start + STEP)
-        reader.spent += thread_time() - before
-        reader.keys += STEP
-        if reader.spent > SECONDS + SECONDS_A_KEY * reader.keys:
-            raise malformed("keys that were chosen to be slow")
-
-
 def records(reader: Reader, count: int) -> Column:
     width = reader.word()
     if not 0 < width <= WIDTH:
         raise malformed("a wrong width")
     names = reader.texts(width)
+    if not RANDOM_HASHES:
+        check_keys(reader, names)
     if len(set(names)) != width:
         raise malformed("equal keys in a dict")
     reader.charge((64 + 64 * width) * count)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from belljar._errors import ValueRefused
 from belljar._values.atoms import raw
 from belljar._values.kept import Kept
-from belljar._values.reader import Reader, malformed
+from belljar._values.keys import check_keys
+from belljar._values.reader import RANDOM_HASHES, Reader, malformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +47,8 @@ def objects(reader: Reader, count: int) -> Column:
     rows: list[Any]
     if width:
         names = reader.texts(width)
+        if not RANDOM_HASHES:
+            check_keys(reader, names)
         if len(set(names)) != width:
             raise malformed("equal fields in a record")
         rows = list(zip(*[reader.column(count, f".{name}") for name in names], strict=True))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from belljar._errors import ValueRefused
-from belljar._values.containers import watched_steps
+from belljar._values.keys import check_labels
 from belljar._values.reader import Reader, malformed
 
 if TYPE_CHECKING:
@@ -120,15 +119,7 @@ class Raiser:
     def check_labels(self, made: Any) -> None:
         """Refuses labels that were chosen to fall together in pandas' tables, now or when they are first used."""
         if made.dtype == object:
-            seen: set[Any] = set()
-            try:
-                for step in watched_steps(self.reader, len(made)):
-                    seen.update(made[step])
-            except ValueRefused:
-                raise
-            except TypeError:
-                # What has no hash is never looked up.
-                pass
+            check_labels(self.reader, made.tolist())
             return
         import numpy
 

@@ -27,6 +27,8 @@ LAYOUT = 1
 DEPTH = 200
 # Bytes of memory that a value may take, and so many times what came over the wire besides.
 ROOM, TIMES = 1 << 30, 32
+# Steps that it may take to compare keys which share a hash, and as many as bytes came besides.
+STEPS = 1 << 22
 # Where the reader of a tag is. No name in here comes from a guest.
 READERS = {
     **dict.fromkeys(b"Nbifcsya", "atoms"),
@@ -58,6 +60,7 @@ class Reader:
         # No column is longer than this.
         self.most = size
         self.room = (ROOM if room is None else room) + TIMES * size
+        self.steps = STEPS + size
 
     def value(self) -> Any:
         """The one value of the input, all of which must be used."""
@@ -112,6 +115,12 @@ class Reader:
         self.room -= size
         if self.room < 0:
             raise ValueRefused("the guest's value takes far more memory than what it sent", "return less at once")
+
+    def compare(self, steps: int) -> None:
+        """Takes so many steps off those that are left, before anything is compared."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise malformed("keys that were chosen to be slow")
 
     def byte(self) -> int:
         self.at += 1

@@ -1,7 +1,7 @@
 //! Runs an attack one way and holds what was seen against what is written.
 
 use crate::attack::Attack;
-use crate::observers;
+use crate::observers::{self, Blind};
 use crate::seam::{self, Report};
 use crate::skips::Skips;
 use crate::stage::{self, Stage, Start, Who};
@@ -15,15 +15,46 @@ pub enum Way {
     Control,
 }
 
-/// Runs one attack one way. What is wrong, in words.
-pub fn judge(stage: &Stage, skips: &Skips, attack: &Attack, who: Who, start: Start, way: Way) -> Vec<String> {
+/// What came of a run.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Ok,
+    /// What is wrong, in words.
+    Failed(Vec<String>),
+    /// Nothing is wrong, but not all of it could be seen.
+    Skipped(String),
+}
+
+impl Verdict {
+    /// Of a run in which everything could be seen.
+    pub fn of(wrong: Vec<String>) -> Self {
+        if wrong.is_empty() {
+            Self::Ok
+        } else {
+            Self::Failed(wrong)
+        }
+    }
+}
+
+/// What one run has shown.
+struct Found {
+    wrong: Vec<String>,
+    /// Observers that were not let in.
+    denied: Vec<String>,
+}
+
+/// Runs one attack one way.
+pub fn judge(stage: &Stage, skips: &Skips, attack: &Attack, who: Who, start: Start, way: Way) -> Verdict {
     let scene = match stage.scene(who) {
         Ok(scene) => scene,
-        Err(error) => return vec![error],
+        Err(error) => return Verdict::Failed(vec![error]),
     };
-    let mut wrong = match play(stage, skips, attack, (who, start, way), &scene) {
-        Ok(wrong) => wrong,
-        Err(error) => vec![error],
+    let Found { mut wrong, denied } = match play(stage, skips, attack, (who, start, way), &scene) {
+        Ok(found) => found,
+        Err(error) => Found {
+            wrong: vec![error],
+            denied: Vec::new(),
+        },
     };
     stage.clear(scene);
     if way == Way::Control && skips.special(&attack.name, who).is_some() {
@@ -38,7 +69,15 @@ pub fn judge(stage: &Stage, skips: &Skips, attack: &Attack, who: Who, start: Sta
             .iter()
             .map(|pid| format!("process {pid} is left behind")),
     );
-    wrong
+    match skips.lacks_root(&attack.name) {
+        None => Verdict::of([wrong, denied].concat()),
+        Some(_) if denied.is_empty() && wrong.is_empty() => Verdict::Failed(vec![
+            "skips.toml says that this needs root, and it does not".into(),
+        ]),
+        // What was not let in is all that a skip may hide.
+        Some(reason) if wrong.is_empty() => Verdict::Skipped(reason.to_owned()),
+        Some(_) => Verdict::Failed(wrong),
+    }
 }
 
 fn play(
@@ -47,7 +86,7 @@ fn play(
     attack: &Attack,
     (who, start, way): (Who, Start, Way),
     scene: &stage::Scene,
-) -> Result<Vec<String>, String> {
+) -> Result<Found, String> {
     let without: &[String] = if way == Way::Control { &attack.without } else { &[] };
     let mut request = stage::request(scene, &attack.source, &attack.given, without)?;
     request.warm = start == Start::Warm;
@@ -59,13 +98,14 @@ fn play(
     };
     let before = canaries().map_err(|error| error.to_string())?;
     let mut live = seam::start(stage, who, &request, &[])?;
-    let (mut seen, mut wrong) = (Vec::new(), Vec::new());
+    let (mut seen, mut wrong, mut denied) = (Vec::new(), Vec::new(), Vec::new());
     let waits = live.read(&mut seen)?;
     if waits {
         for name in &attack.observe {
             match observers::observe(name, &live, scene, start) {
                 Ok(found) => wrong.extend(observers::judge(name, found, way)),
-                Err(error) => wrong.push(format!("{name}: {error}")),
+                Err(Blind::Denied(error)) => denied.push(format!("{name}: {error}")),
+                Err(Blind::Failed(error)) => wrong.push(format!("{name}: {error}")),
             }
         }
         live.release();
@@ -106,7 +146,7 @@ fn play(
             .flat_map(|warden| leaks::groups(*warden))
             .map(|group| format!("cgroup {group} is left behind")),
     );
-    Ok(wrong)
+    Ok(Found { wrong, denied })
 }
 
 /// A file with set-id bits in a folder that a guest may write.

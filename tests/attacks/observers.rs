@@ -97,9 +97,23 @@ impl Room {
     }
 }
 
+/// Why an observer saw nothing.
+pub enum Blind {
+    /// Only root is let in.
+    Denied(String),
+    Failed(String),
+}
+
+impl From<Blind> for String {
+    fn from(blind: Blind) -> Self {
+        let (Blind::Denied(text) | Blind::Failed(text)) = blind;
+        text
+    }
+}
+
 /// Looks, and says what is not as it should be.
-pub fn observe(name: &str, live: &Live, scene: &Scene, start: Start) -> Result<Vec<String>, String> {
-    let room = Room::find(live, start)?;
+pub fn observe(name: &str, live: &Live, scene: &Scene, start: Start) -> Result<Vec<String>, Blind> {
+    let room = Room::find(live, start).map_err(Blind::Failed)?;
     let found = match name {
         "status" => status(&room),
         "namespaces" => namespaces(&room),
@@ -109,11 +123,14 @@ pub fn observe(name: &str, live: &Live, scene: &Scene, start: Start) -> Result<V
         "environment" => environment(&room),
         "session" => session(&room),
         "template" => template(&room),
-        "warden descriptors" => return warden(live, start),
-        _ => return Err("no such observer".into()),
+        "warden descriptors" => return warden(live, start).map_err(Blind::Failed),
+        _ => return Err(Blind::Failed("no such observer".into())),
     };
     let _ = scene;
-    found.map_err(|error| error.to_string())
+    found.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Blind::Denied(error.to_string()),
+        _ => Blind::Failed(error.to_string()),
+    })
 }
 
 /// In a whole jar nothing may be wrong; in a control something must be, or the observer is blind.

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::attack::{self, Attack};
-use crate::judge::{Way, judge};
+use crate::judge::{Verdict, Way, judge};
 use crate::skips::Skips;
 use crate::stage::{Stage, Start, Who};
 use crate::support::canary::Tree;
 use crate::support::leaks::Baseline;
-use crate::{documents, special};
+use crate::{documents, missing, special};
 
 /// One thing to run.
 enum Task<'a> {
@@ -70,7 +70,7 @@ fn suite(args: &[String]) -> Result<usize, String> {
     let baseline = Baseline::take();
     let stage = Stage::new().map_err(|error| format!("set the stage: {error}"))?;
     let shown = shown();
-    let failed = all(&tasks, &stage, &skips, &attacks);
+    let (failed, skipped) = all(&tasks, &stage, &skips, &attacks);
     drop(stage);
     let mut wrong = baseline.compare();
     for (before, after) in shown.iter().zip(&self::shown()) {
@@ -93,7 +93,7 @@ fn suite(args: &[String]) -> Result<usize, String> {
     let failed = failed + wrong.len();
     let warm = |task: &&Task<'_>| matches!(task, Task::Attack(_, _, Start::Warm, _));
     say(&format!(
-        "attacks: {} runs, {} of them on parked workers, {failed} failed, {} controls declared as not to be had, {:.1} s",
+        "attacks: {} runs, {} of them on parked workers, {failed} failed, {skipped} skipped, {} controls declared as not to be had, {:.1} s",
         tasks.len(),
         tasks.iter().filter(warm).count(),
         skips.count(),
@@ -135,34 +135,45 @@ fn tasks<'a>(attacks: &'a [Attack], skips: &Skips) -> Vec<Task<'a>> {
     tasks
 }
 
-fn all(tasks: &[Task<'_>], stage: &Stage, skips: &Skips, attacks: &[Attack]) -> usize {
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(0));
+/// How many failed, and how many were skipped.
+fn all(tasks: &[Task<'_>], stage: &Stage, skips: &Skips, attacks: &[Attack]) -> (usize, usize) {
+    let (next, counts) = (AtomicUsize::new(0), Mutex::new((0, 0)));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let wrong = match task {
+                    let verdict = match task {
                         Task::Attack(attack, who, start, way) => {
-                            skips.without_root(&attack.name, judge(stage, skips, attack, *who, *start, *way))
+                            judge(stage, skips, attack, *who, *start, *way)
                         }
-                        Task::Special(special, who) => {
-                            skips.without_root(special.name, special::run(stage, skips, special, *who))
+                        Task::Special(special, who) => special::run(stage, skips, special, *who),
+                        Task::Documents => Verdict::of(documents::check(attacks, skips)),
+                    };
+                    let name = task.name();
+                    let verdict = match verdict {
+                        Verdict::Skipped(reason) => match missing::excuse("root", &name) {
+                            Ok(_) => Verdict::Skipped(reason),
+                            Err(error) => Verdict::Failed(vec![error]),
+                        },
+                        other => other,
+                    };
+                    let mut counts = counts.lock().expect("no panic while held");
+                    match verdict {
+                        Verdict::Ok => say(&format!("ok {name}")),
+                        Verdict::Failed(wrong) => {
+                            counts.0 += 1;
+                            say(&format!("FAILED {name}\n    {}", wrong.join("\n    ")));
                         }
-                        Task::Documents => documents::check(attacks, skips),
-                    };
-                    let text = if wrong.is_empty() {
-                        format!("ok {}", task.name())
-                    } else {
-                        format!("FAILED {}\n    {}", task.name(), wrong.join("\n    "))
-                    };
-                    let mut failed = failed.lock().expect("no panic while held");
-                    *failed += usize::from(!wrong.is_empty());
-                    say(&text);
+                        Verdict::Skipped(reason) => {
+                            counts.1 += 1;
+                            say(&format!("skipped {name}: {reason}"));
+                        }
+                    }
                 }
             });
         }
     });
-    failed.into_inner().expect("no panic while held")
+    counts.into_inner().expect("no panic while held")
 }
 
 #[allow(clippy::print_stdout)] // The report of a test.

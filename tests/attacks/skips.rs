@@ -51,7 +51,7 @@ struct Special {
     reason: String,
 }
 
-/// What cannot be played where the tests themselves run as a plain user.
+/// What cannot be seen, or set up, where the tests themselves run as a plain user.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NeedsRoot {
@@ -113,14 +113,10 @@ impl Skips {
         &self.document.cold_only
     }
 
-    /// Takes the failures of what needs root where there is none; that there are none is then the failure.
-    pub fn without_root(&self, test: &str, wrong: Vec<String>) -> Vec<String> {
-        let declared = self.document.needs_root.iter().any(|entry| entry.test == test);
-        match (declared && !rustix::process::getuid().is_root(), wrong.is_empty()) {
-            (false, _) => wrong,
-            (true, false) => Vec::new(),
-            (true, true) => vec!["skips.toml says that this needs root, and it does not".into()],
-        }
+    /// What of a test takes root, where the tests themselves run as a plain user.
+    pub fn lacks_root(&self, test: &str) -> Option<&str> {
+        let declared = self.document.needs_root.iter().find(|entry| entry.test == test)?;
+        (!rustix::process::getuid().is_root()).then_some(declared.reason.as_str())
     }
 
     /// Lines that no attack has asked for.

@@ -10,6 +10,7 @@ mod sweep;
 mod terminal;
 mod unfit;
 
+use crate::judge::Verdict;
 use crate::policy;
 use crate::seam::{self, Report, Request};
 use crate::skips::Skips;
@@ -169,13 +170,19 @@ pub const ALL: &[Special] = &[
 ];
 
 /// Runs one, unless this host is known not to have what it needs.
-pub fn run(stage: &Stage, skips: &Skips, special: &Special, who: Who) -> Vec<String> {
-    match ((special.play)(stage, who), skips.special(special.name, who)) {
-        (Ok(wrong), None) => wrong.into_iter().chain(strays(stage)).collect(),
-        (Err(error), None) => vec![error],
-        (Err(_), Some(_)) => Vec::new(),
-        (Ok(_), Some(_)) => vec!["skips.toml says that this cannot be run here, and it can".into()],
+pub fn run(stage: &Stage, skips: &Skips, special: &Special, who: Who) -> Verdict {
+    // Without root there is nothing to set up, so nothing is played and no failure is thrown away.
+    if let Some(reason) = skips.lacks_root(special.name) {
+        return Verdict::Skipped(reason.to_owned());
     }
+    Verdict::of(
+        match ((special.play)(stage, who), skips.special(special.name, who)) {
+            (Ok(wrong), None) => wrong.into_iter().chain(strays(stage)).collect(),
+            (Err(error), None) => vec![error],
+            (Err(_), Some(_)) => Vec::new(),
+            (Ok(_), Some(_)) => vec!["skips.toml says that this cannot be run here, and it can".into()],
+        },
+    )
 }
 
 fn strays(stage: &Stage) -> Vec<String> {

@@ -5,28 +5,30 @@ use std::io::Write;
 
 /// Says that a test does not run here because this machine lacks something.
 pub fn skip(need: &str, test: &str) {
-    let reason = excuse(need, test);
+    let reason = excuse(need, test).unwrap_or_else(|error| panic!("{error}"));
     // On a line of its own, after the name that the test runner has begun one with.
     println!("\nskipped: {test}: {reason}");
 }
 
-/// Why a test may be skipped for this need; a panic where it may not.
-pub fn excuse(need: &str, test: &str) -> String {
+/// Why a test may be skipped for this need, or why it may not.
+pub fn excuse(need: &str, test: &str) -> Result<String, String> {
     let reason = reason(need)
-        .unwrap_or_else(|| panic!("{test} is skipped for {need:?}, which tests/skips.toml does not know"));
+        .ok_or_else(|| format!("{test} is skipped for {need:?}, which tests/skips.toml does not know"))?;
     if let Some(path) = std::env::var_os("BELLJAR_SKIPS_LOG") {
         // Not made where it is missing: in a shared folder the kernel lets one user not "create" a file of another.
         let log = std::fs::OpenOptions::new().append(true).open(&path);
         let line = format!("{need}: {test}\n");
         log.and_then(|mut log| log.write_all(line.as_bytes()))
-            .unwrap_or_else(|error| panic!("cannot note in {} that {line}: {error}", path.display()));
+            .map_err(|error| format!("cannot note the skip of {test} in {}: {error}", path.display()))?;
     }
     let allowed = std::env::var("BELLJAR_MAY_LACK").ok();
-    assert!(
-        may_lack(allowed.as_deref(), need),
-        "{test} is skipped, and BELLJAR_MAY_LACK does not name {need}: {reason}"
-    );
-    reason
+    if may_lack(allowed.as_deref(), need) {
+        Ok(reason)
+    } else {
+        Err(format!(
+            "{test} is skipped, and BELLJAR_MAY_LACK does not name {need}: {reason}"
+        ))
+    }
 }
 
 /// Where nobody says what may be lacking, everything in tests/skips.toml may.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import subprocess
 import zipfile
 from pathlib import Path
@@ -144,3 +145,21 @@ def test_what_makes_an_environment_one_is_no_packages_business(
     if part == "pyvenv.cfg":
         prefix = plain_install(tmp_path, index.url, "bones").parents[1]
         assert (prefix / part).read_bytes() == harm.data
+
+
+def test_folders_inside_each_other_are_all_removed(desk: Desk, index: Index) -> None:
+    """Code of a package makes more of them than a process may have open files, where matplotlib's list of fonts would be."""
+    deep = (
+        "import os\nos.chdir('/made')\nfor _ in range(700):\n    os.mkdir('x')\n    os.chdir('x')\nos.chmod('..', 0)\n"
+        "open('/made/fontlist-v1.json', 'w').write('{}')\n"
+    )
+    index.add(wheel("matplotlib", "1", files={"matplotlib/__init__.py": "", "matplotlib/font_manager.py": deep}))
+    code = "import os; print(*os.listdir('/env/share/belljar/matplotlib'))"
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+    try:
+        assert desk.run(code, "--with", "matplotlib") == "fontlist-v1.json\n"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert [path for depth in range(6) for path in desk.cache.glob("*/" * depth + "made")] == []
+    assert desk.staging() == []

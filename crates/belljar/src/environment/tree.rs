@@ -1,10 +1,14 @@
 //! Walking a finished environment on the host. The jar that made it is gone, so nothing moves while we look; what it left
 //! is a stranger's all the same: no link is followed, and what is neither file, folder nor link is taken out.
 
+mod remove;
+
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+pub(super) use remove::remove;
 
 /// More entries than any real environment has.
 const MOST: usize = 1 << 20;
@@ -102,32 +106,4 @@ pub(super) fn make_anew(root: &Path, path: &Path) -> io::Result<PathBuf> {
         fs::create_dir(&folder)?;
     }
     Ok(folder)
-}
-
-/// Removes a tree whose folders may have no right to write, or to enter.
-pub(super) fn remove(root: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(root) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Ok(()) => return Ok(()),
-        Err(_) => {}
-    }
-    open_up(root, 0);
-    match fs::remove_dir_all(root) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
-/// Gives the owner the right to change every folder, as far as that goes.
-fn open_up(folder: &Path, depth: usize) {
-    let real = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir());
-    if !real || depth > 4 * DEEPEST {
-        return;
-    }
-    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path(), depth + 1);
-        }
-    }
 }

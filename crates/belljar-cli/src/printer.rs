@@ -195,6 +195,7 @@ impl Printer {
     fn object(self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+        let text = escape::in_json(&text);
         let mut out = anstream::stdout().lock();
         match out
             .write_all(format!("{text}\n").as_bytes())

@@ -99,3 +99,28 @@ def test_exceptions_that_end_generators_are_raised_as_others() -> None:
             for item in yields_then_fails(name):
                 seen.append(item)
         assert seen == [1], name
+
+
+def test_a_guest_that_closes_its_socket_is_not_run_again() -> None:
+    """What it leaves unread there looks to the kernel as if it had not read its job."""
+
+    @sandbox(timeout=2)
+    def leaves() -> Iterator[float]:
+        import os
+        import select
+        import time
+
+        started = time.time()
+        for _ in range(8):
+            yield started
+        # Leave for more items has come, and stays where it is.
+        select.select([3], [], [])
+        os.close(3)
+        time.sleep(100)
+
+    leaves.warm()
+    seen = []
+    with pytest.raises(belljar.TimeoutExceeded):
+        for started in leaves():
+            seen.append(started)
+    assert len(seen) == 8 and len(set(seen)) == 1

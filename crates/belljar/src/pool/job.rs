@@ -136,6 +136,7 @@ impl Core {
             }
         };
         let steer = Steer::new(cancel.map_or(Steering::None, Cancel::steering))?;
+        let mut first = None;
         for _ in 0..TRIES {
             let begun = self.begin(sandbox, plan, &mut job, &frame, cancel, ends_with_value)?;
             let (mut jar, streams, slot) = match begun {
@@ -148,6 +149,8 @@ impl Core {
                 }
                 Begun::Cancelled => return outcome(nothing(plan, Status::Cancelled)),
             };
+            // However many workers it takes: the time of a job is one.
+            jar.since = *first.get_or_insert(jar.since);
             let heard = listen(plan, &mut jar, streams, &steer);
             let watched = match heard {
                 Ok(Heard::Value(said)) => {

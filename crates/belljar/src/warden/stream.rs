@@ -81,6 +81,11 @@ impl Stream {
         self.source.as_ref().map(|source| (source.as_fd(), PollFlags::IN))
     }
 
+    /// Whether the guest has written nothing yet, as far as was looked.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.taken == 0
+    }
+
     /// Whether the job's reader has not taken everything yet.
     pub(super) fn waits(&self) -> bool {
         self.live && !self.pending.is_empty()

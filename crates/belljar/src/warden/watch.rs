@@ -33,6 +33,8 @@ use crate::wire::{Decoder, Frame, Kind};
 
 /// A job that takes longer than this is no short call.
 const LATE: Duration = Duration::from_millis(2);
+/// Microseconds of processor time that no worker needs which only waits for its job.
+const LITTLE: u64 = 50_000;
 
 /// Why the warden ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +89,8 @@ struct Watch<'a> {
     failed: Option<Error>,
     /// The worker is gone and has left a part of its job in its socket.
     unread: bool,
+    /// Something came from the guest, or more than its job was sent to it.
+    begun: bool,
     /// Since when the worker has ended, which its template sees and its keeper tells.
     gone: Option<Instant>,
     seen: Watched,
@@ -189,6 +193,7 @@ impl<'a> Watch<'a> {
             guest: None,
             failed: None,
             unread: false,
+            begun: false,
             gone: None,
             seen: Watched {
                 status: None,
@@ -286,10 +291,20 @@ impl<'a> Watch<'a> {
     }
 
     fn cpu_used_up(&self) -> bool {
-        let counted = || self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
-        let used = || counted().unwrap_or_else(|| cpu::tree(&self.jar.roots()));
-        self.cpu_limit
-            .is_some_and(|limit| used().saturating_sub(self.jar.cpu_before()) >= limit)
+        self.cpu_limit.is_some_and(|limit| self.cpu_used() >= limit)
+    }
+
+    fn cpu_used(&self) -> u64 {
+        let counted = self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
+        let used = counted.unwrap_or_else(|| cpu::tree(&self.jar.roots()));
+        used.saturating_sub(self.jar.cpu_before())
+    }
+
+    /// Whether the job may run already. A guest can leave something unread, too, and must not have its job run again for it:
+    /// one that was heard or used its processor has read its job.
+    fn has_begun(&self) -> bool {
+        let silent = self.streams.stdout.is_untouched() && self.streams.stderr.is_untouched();
+        self.begun || !silent || self.cpu_used() > LITTLE
     }
 
     /// Whether a call has given its value, which ends it.
@@ -309,6 +324,7 @@ impl<'a> Watch<'a> {
             }
             Some(Wish::More) => {
                 self.jar.leave += 1;
+                self.begun = true;
                 self.jar.outgoing.more(1);
             }
             Some(Wish::Interrupt) if !self.seen.interrupted => {

@@ -70,6 +70,7 @@ impl Watch<'_> {
         match descriptors::receive_now(control, &mut self.buffer) {
             Ok((0, _)) => self.jar.control = None,
             Ok((length, fds)) => {
+                self.begun = true;
                 if let Err(error) = self.take(length, fds) {
                     tracing::debug!(%error, "the guest sent no frame");
                     self.jar.control = None;
@@ -79,7 +80,7 @@ impl Watch<'_> {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => {
                 // The kernel says so when the other end goes with unread bytes, and a job is read whole before it runs.
-                self.unread = self.jar.warm.is_some() && error == Errno::CONNRESET;
+                self.unread = self.jar.warm.is_some() && error == Errno::CONNRESET && !self.has_begun();
                 self.jar.control = None;
             }
         }

@@ -182,6 +182,10 @@ impl Keeper<'_> {
             && let Some(socket) = self.templates.get(&template).map(|template| &template.socket)
         {
             let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // One that says something all the time must not keep the others waiting.
+                return;
+            }
             let wait = rustix::event::Timespec {
                 tv_sec: 0,
                 tv_nsec: i64::from(left.subsec_nanos()),

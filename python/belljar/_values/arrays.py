@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from belljar._values.atoms import raw
-from belljar._values.reader import Reader, malformed
+from belljar._values.reader import Reader, malformed, parts
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -64,7 +64,7 @@ def arrays(reader: Reader, count: int) -> Column:
 
 
 def array(reader: Reader, np: ModuleType, dtype: Any, shape: Any) -> Any:
-    if type(shape) is not tuple or len(shape) > DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+    if not is_shape(shape):
         raise malformed("a wrong shape")
     order = reader.byte()
     if order not in b"CF":
@@ -73,12 +73,19 @@ def array(reader: Reader, np: ModuleType, dtype: Any, shape: Any) -> Any:
     data = reader.blob(prod(shape) * dtype.itemsize)
     reader.charge(200 + len(data) * inline)
     if not data:
+        # Something is allocated also for nothing.
+        reader.charge(dtype.itemsize)
         return np.zeros(shape, dtype)
     made = np.frombuffer(data, dtype)
     # Ours to change, and not with the whole head behind it.
     if inline or not (made.flags.writeable and made.flags.aligned):
         made = made.copy()
     return checked(np, made).reshape(shape, order=chr(order))
+
+
+def is_shape(shape: Any) -> bool:
+    """To multiply integers of any size would take any time."""
+    return type(shape) is tuple and len(shape) <= DIMENSIONS and all(type(n) is int and 0 <= n < 1 << 63 for n in shape)
 
 
 def checked(np: ModuleType, made: Any) -> Any:
@@ -105,10 +112,10 @@ def data_type(np: ModuleType, described: Any, levels: int = LEVELS) -> Any:
         raise malformed("a wrong array type")
     fields: list[Any] = []
     for field in described:
-        name, kind, *shape = field
-        if type(name) is not str or len(shape) > 1:
+        name, kind, *shape = parts(field, 2, 3)
+        if type(name) is not str:
             raise malformed("a wrong array type")
-        if shape and (type(shape[0]) is not tuple or not all(type(n) is int and 0 < n < 1 << 31 for n in shape[0])):
+        if shape and not (is_shape(shape[0]) and 0 not in shape[0]):
             raise malformed("a wrong array type")
         fields.append((name, data_type(np, kind, levels - 1), *shape))
     return np.dtype(fields)

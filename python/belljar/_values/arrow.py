@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from belljar._values.reader import Reader, malformed
+from belljar._values.reader import Reader, malformed, parts
 
 if TYPE_CHECKING:
     from typing import Any
 
-LEVELS = 32
+LEVELS, WIDTH = 32, 1 << 20
+# Of binaries and lists that all have one length.
+SIZE = 1 << 31
 PLAIN = {
     "null": "null",
     "bool": "bool_",
@@ -35,18 +37,18 @@ def array(reader: Reader, lowered: Any) -> Any:
 
 
 def build(reader: Reader, pyarrow: Any, lowered: Any, levels: int) -> Any:
-    described, length, buffers, children = lowered
+    described, length, buffers, children = parts(lowered, 4)
     if levels == 0 or type(length) is not int or not 0 <= length <= 8 * reader.most + 1024:
         raise malformed("a wrong array of Arrow's")
-    name, *more = (described,) if type(described) is str else described
-    inner = [build(reader, pyarrow, child, levels - 1) for child in children]
+    name, *more = (described,) if type(described) is str else parts(described, 1, 4)
+    inner = [build(reader, pyarrow, child, levels - 1) for child in parts(children, 0, WIDTH)]
     if name == "dictionary":
         indices, dictionary = inner
         for part in inner:
             part.validate(full=True)
         return pyarrow.DictionaryArray.from_arrays(indices, dictionary, ordered=more[0] is True, safe=True)
     kind = arrow_type(pyarrow, name, more, [child.type for child in inner])
-    own = [None if buffer is None else pyarrow.py_buffer(buffer) for buffer in buffers]
+    own = [None if buffer is None else pyarrow.py_buffer(octets(buffer)) for buffer in parts(buffers, 0, 3)]
     # Where a buffer is missing, the check itself would follow a null pointer. A null array has one that is never there.
     if len(own) != BUFFERS.get(name, 2) or (name == "null" and own != [None]):
         raise malformed("a wrong number of buffers")
@@ -55,6 +57,14 @@ def build(reader: Reader, pyarrow: Any, lowered: Any, levels: int) -> Any:
             raise malformed("a missing buffer")
         own = [own[0], *[pyarrow.py_buffer(bytes(16)) if buffer is None else buffer for buffer in own[1:]]]
     return pyarrow.Array.from_buffers(kind, length, own, children=inner)
+
+
+def octets(buffer: Any) -> Any:
+    """Bytes, or numpy's array of them; whatever else lies in memory is nobody's buffer."""
+    kind = getattr(buffer, "dtype", None)
+    if type(buffer) is not bytes and (type(buffer).__name__ != "ndarray" or str(kind) != "uint8" or buffer.ndim != 1):
+        raise malformed("a buffer that is none")
+    return buffer
 
 
 def arrow_type(pyarrow: Any, name: str, more: list[Any], inner: list[Any]) -> Any:
@@ -71,6 +81,8 @@ def arrow_type(pyarrow: Any, name: str, more: list[Any], inner: list[Any]) -> An
         return pyarrow.timestamp(unit, zone)
     if name in ("duration", "time32", "time64"):
         return getattr(pyarrow, name)(more[0])
+    if name in ("fixed", "fixed_list") and not (type(more[0]) is int and 0 <= more[0] < SIZE):
+        raise malformed("a wrong size")
     if name == "fixed":
         return pyarrow.binary(more[0])
     if name == "decimal":
@@ -81,5 +93,5 @@ def arrow_type(pyarrow: Any, name: str, more: list[Any], inner: list[Any]) -> An
     if name == "fixed_list":
         return pyarrow.list_(inner[0], more[0])
     if name == "struct":
-        return pyarrow.struct(list(zip(more[0], inner, strict=True)))
+        return pyarrow.struct(list(zip(parts(more[0], len(inner)), inner, strict=True)))
     raise malformed("an unknown type of Arrow's")

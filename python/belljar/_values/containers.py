@@ -45,7 +45,7 @@ def short(key: object) -> str:
     """A key that a guest chose, in a message."""
     if type(key) not in (str, int, bytes, bool, type(None)) or (type(key) is int and key.bit_length() > 64):
         return "..."
-    written = repr(key)
+    written = repr(key[:60] if isinstance(key, (str, bytes)) else key)
     return written if len(written) <= 60 else f"{written[:57]}..."
 
 
@@ -139,7 +139,7 @@ def records(reader: Reader, count: int) -> Column:
     if len(set(names)) != width:
         raise malformed("equal keys in a dict")
     reader.charge((64 + 64 * width) * count)
-    columns = [reader.column(count, f"[{name!r}]") for name in names]
+    columns = [reader.column(count, f"[{short(name)}]") for name in names]
     if count < MANY:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return list(map(maker(width)(*names), *columns))

@@ -8,7 +8,7 @@ from belljar._errors import ValueRefused
 from belljar._values.atoms import raw
 from belljar._values.kept import Kept
 from belljar._values.keys import check_keys
-from belljar._values.reader import RANDOM_HASHES, Reader, malformed
+from belljar._values.reader import RANDOM_HASHES, Reader, malformed, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,12 +60,15 @@ def objects(reader: Reader, count: int) -> Column:
     made = [dict(zip(names, row, strict=True)) for row in rows]
     if flavour == "d":
         return made if kind is None else build(reader, kind, flavour, names, made)
-    chosen, more = reader.column(count), reader.column(count)
-    for fields, extra in zip(made, more, strict=True):
-        fields.update(extra or {})
+    chosen, more = reader.column(count), [{} if extra is None else extra for extra in reader.column(count)]
+    for row, fields, extra in zip(made, chosen, more, strict=True):
+        if type(extra) is not dict or {type(name) for name in (*extra, *parts(fields, 0, WIDTH))} - {str}:
+            raise malformed("a wrong record")
+        reader.charge(160 * (len(extra) + len(fields)))
+        row.update(extra)
     if kind is None:
         return made
-    sets = [set(fields) | set(extra or {}) for fields, extra in zip(chosen, more, strict=True)]
+    sets = [{*fields, *extra} for fields, extra in zip(chosen, more, strict=True)]
     return build(reader, kind, flavour, names, list(zip(made, sets, strict=True)))
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from belljar._values.keys import check_labels
-from belljar._values.reader import Reader, malformed
+from belljar._values.reader import Reader, malformed, parts
 
 if TYPE_CHECKING:
     from typing import Any
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MASKED = re.compile("U?Int(8|16|32|64)|Float(32|64)|boolean")
 FREQUENCY = re.compile(r"-?\d{0,9}[A-Za-z]{1,8}(-[A-Za-z]{1,8})?")
 LABELS = 1 << 11
+LEVELS = 1 << 10
+# What a column without a class of its own may be of.
+KINDS = "biufcmM"
 STORAGES = ("python", "pyarrow")
 CLOSED = ("left", "right", "both", "neither")
 VALUES = {
@@ -60,60 +63,87 @@ class Raiser:
         made: Column = []
         for low in lowered:
             self.reader.row = len(made)
-            made.append(self.value(*low))
+            made.append(self.value(*parts(low, 1, 6)))
         self.reader.row = 0
         return made
 
-    def value(self, kind: str, *parts: Any) -> Any:
+    def value(self, kind: str, *rest: Any) -> Any:
         if kind in "RMI":
-            return self.index(kind, *parts)
-        return getattr(self, VALUES[kind])(*parts)
+            return self.index((kind, *rest))
+        return getattr(self, VALUES[kind])(*rest)
 
     def frame(self, columns: Any, index: Any, body: Any, attrs: Any, doubles: Any) -> Any:
-        names, rows = self.index(*columns), self.index(*index)
+        names, rows = self.index(columns), self.index(index)
+        self.reader.charge(64 * len(names))
         if type(body) is list:
             if len(body) != len(names):
                 raise malformed("a wrong number of columns")
-            arrays = [self.array(*column) for column in body]
+            arrays = [self.array(column) for column in body]
             if any(len(array) != len(rows) for array in arrays):
                 raise malformed("a column of a wrong length")
             made = self.pandas.DataFrame(dict(enumerate(arrays)), index=rows, copy=False)
             made.columns = names
         else:
+            # Anything but a table of that shape would be repeated until it has it.
+            if self.numbers(body, 2).shape != (len(rows), len(names)):
+                raise malformed("a table of a wrong shape")
             made = self.pandas.DataFrame(body, index=rows, columns=names, copy=False)
         return self.marked(made, attrs, doubles)
 
     def series(self, values: Any, index: Any, name: Any, attrs: Any, doubles: Any) -> Any:
-        made = self.pandas.Series(self.array(*values), index=self.index(*index), copy=False)
+        array, rows = self.array(values), self.index(index)
+        if len(array) != len(rows):
+            raise malformed("a column of a wrong length")
+        made = self.pandas.Series(array, index=rows, copy=False)
         made.name = name
         return self.marked(made, attrs, doubles)
 
     def marked(self, made: Any, attrs: Any, doubles: Any) -> Any:
+        if type(attrs) not in (dict, type(None)):
+            raise malformed("wrong attributes")
         made.attrs.update(attrs or {})
         if doubles is not True:
             # Raises where a label is there twice.
             made.flags.allows_duplicate_labels = False
         return made
 
-    def index(self, kind: str, *parts: Any) -> Any:
+    def index(self, lowered: Any) -> Any:
+        kind, *rest = parts(lowered, 4, 5)
         if kind == "R":
-            start, stop, step, name = parts
+            start, stop, step, name = rest
+            if {type(start), type(stop), type(step)} != {int}:
+                raise malformed("a wrong range")
             return self.pandas.RangeIndex(start, stop, step, name=name)
         if kind == "M":
-            levels, codes, names = parts
-            made = [self.index(*level) for level in levels]
-            return self.pandas.MultiIndex(levels=made, codes=codes, names=names, verify_integrity=True)
+            return self.levels(*rest)
         if kind != "I":
             raise malformed("an unknown index")
-        values, name, freq = parts
-        array = self.array(*values)
+        values, name, freq = rest
+        array = self.array(values)
         if freq is not None:
-            if type(freq) is not str or not FREQUENCY.fullmatch(freq):
+            if type(freq) is not str or not FREQUENCY.fullmatch(freq) or values[0] not in ("n", "z"):
                 raise malformed("a wrong frequency")
             return type(self.pandas.Index(array))(array, freq=freq, name=name)
         dtype = array.dtype if values[0] != "o" else object
         made = self.pandas.Index(array, dtype=dtype, name=name, copy=False)
         self.check_labels(made)
+        return made
+
+    def levels(self, levels: Any, codes: Any, names: Any) -> Any:
+        count = len(parts(levels, 1, LEVELS))
+        made = [self.labels(level) for level in levels]
+        places = [self.numbers(each) for each in parts(codes, count)]
+        if {each.dtype.kind for each in places} - set("iu") or len(set(map(len, places))) != 1:
+            raise malformed("a wrong index")
+        # They may become eight bytes each.
+        self.reader.charge(8 * count * len(places[0]))
+        check_labels(self.reader, parts(names, count))
+        return self.pandas.MultiIndex(levels=made, codes=places, names=names, verify_integrity=True)
+
+    def labels(self, lowered: Any) -> Any:
+        """An index that others point into, which is written out where it is a range."""
+        made = self.index(lowered)
+        self.reader.charge(8 * len(made))
         return made
 
     def check_labels(self, made: Any) -> None:
@@ -134,13 +164,18 @@ class Raiser:
             if numpy.unique(hashes, return_counts=True)[1].max() > LABELS:
                 raise malformed("labels that were chosen to be slow")
 
-    def array(self, kind: str, *parts: Any) -> Any:
-        return getattr(self, ARRAYS[kind])(*parts)
+    def array(self, lowered: Any) -> Any:
+        kind, *rest = parts(lowered, 2, 4)
+        return getattr(self, ARRAYS[kind])(*rest)
 
     def plain(self, values: Any) -> Any:
+        return self.numbers(values)
+
+    def numbers(self, values: Any, dimensions: int = 1) -> Any:
+        """An array as pandas keeps it itself; any other is made into objects."""
         import numpy
 
-        if type(values) is not numpy.ndarray or values.ndim != 1:
+        if type(values) is not numpy.ndarray or values.ndim != dimensions or values.dtype.kind not in KINDS:
             raise malformed("a column that is none")
         return values
 
@@ -149,6 +184,7 @@ class Raiser:
 
         if type(values) is not list:
             raise malformed("a column that is none")
+        self.reader.charge(8 * len(values))
         made = numpy.empty(len(values), object)
         # One by one: lists of one length would be taken for a table.
         for place, value in enumerate(values):
@@ -162,7 +198,9 @@ class Raiser:
     def zone(self, described: Any) -> Any:
         from belljar._values.standard import NAME, zone
 
-        kind, name, *more = described
+        kind, name, *more = parts(described, 2, 3)
+        if more and type(more[0]) is not int:
+            raise malformed("a wrong zone")
         if kind != "pytz":
             return zone(self.reader, name)
         try:
@@ -179,7 +217,7 @@ class Raiser:
         return pytz.timezone(name)
 
     def categorical(self, codes: Any, categories: Any, ordered: Any) -> Any:
-        made = self.index(*categories)
+        made = self.labels(categories)
         return self.pandas.Categorical.from_codes(self.plain(codes), made, ordered=ordered is True)
 
     def masked(self, name: str, data: Any, mask: Any) -> Any:
@@ -215,7 +253,7 @@ class Raiser:
     def interval(self, left: Any, right: Any, closed: Any) -> Any:
         if closed not in CLOSED:
             raise malformed("a wrong interval")
-        ends = [self.pandas.Index(self.array(*end)) for end in (left, right)]
+        ends = [self.pandas.Index(self.array(end)) for end in (left, right)]
         for end in ends:
             self.check_labels(end)
         return self.pandas.arrays.IntervalArray.from_arrays(*ends, closed=closed)

@@ -220,6 +220,13 @@ def malformed(what: str) -> ValueRefused:
     return ValueRefused(f"the guest sent a value that is malformed: {what}")
 
 
+def parts(value: Any, least: int, most: int | None = None) -> list[Any] | tuple[Any, ...]:
+    """What is to be taken apart, of so many parts. A guest's range is as long as it says, and costs nothing before."""
+    if type(value) not in (list, tuple) or not least <= len(value) <= (least if most is None else most):
+        raise malformed("a wrong number of parts")
+    return value  # type: ignore[no-any-return]
+
+
 def total(sizes: int | list[int], count: int) -> int:
     return sizes * count if isinstance(sizes, int) else sum(sizes)
 

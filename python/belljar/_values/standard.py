@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from belljar._values.reader import Reader, malformed
+from belljar._values.reader import Reader, malformed, parts
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -22,6 +22,7 @@ PATHS = ("PosixPath", "PurePosixPath", "PureWindowsPath")
 def dates(reader: Reader, count: int) -> Column:
     from datetime import date
 
+    reader.charge(32 * count)
     return list(map(date.fromisoformat, reader.texts(count)))
 
 
@@ -39,6 +40,7 @@ def times(reader: Reader, count: int) -> Column:
 
 def moments(reader: Reader, count: int, parse: Any) -> Column:
     aware = reader.byte()
+    reader.charge(96 * count)
     values = list(map(parse, reader.texts(count)))
     if aware:
         size = reader.word()
@@ -70,7 +72,9 @@ def zone(reader: Reader, described: Any) -> tzinfo | None:
         return named_zone(reader, described)
     from datetime import timedelta, timezone
 
-    offset, *name = described
+    offset, *name = parts(described, 1, 2)
+    if type(offset) is not int:
+        raise malformed("a wrong zone")
     if offset == 0 and not name:
         return timezone.utc
     return timezone(timedelta(microseconds=offset), *name)
@@ -91,6 +95,7 @@ def named_zone(reader: Reader, name: str) -> tzinfo:
 def timedeltas(reader: Reader, count: int) -> Column:
     from datetime import timedelta
 
+    reader.charge(40 * count)
     return list(map(timedelta, reader.numbers(count), reader.numbers(count), reader.numbers(count)))
 
 
@@ -126,8 +131,10 @@ def paths(reader: Reader, count: int) -> Column:
     name = reader.texts(1)[0]
     if name not in PATHS:
         raise malformed("an unknown path")
-    reader.charge(400 * count)
-    return list(map(getattr(pathlib, name), reader.texts(count)))
+    texts = reader.texts(count)
+    # Each may be cut at every slash, now or later.
+    reader.charge(400 * count + 64 * sum(text.count("/") + text.count("\\") for text in texts))
+    return list(map(getattr(pathlib, name), texts))
 
 
 def ranges(reader: Reader, count: int) -> Column:

@@ -89,8 +89,9 @@ def test_what_needs_the_host_is_told_at_the_first_call() -> None:
     policy: dict[str, Any] = {"mount": "/no/such/folder"}
     belljar.Policy(policy)
     for _ in range(2):
-        with pytest.raises(belljar.PolicyError, match="/no/such/folder"):
+        with pytest.raises(belljar.PolicyError, match="/no/such/folder") as caught:
             belljar.run("", **policy)
+        assert caught.value.hint == "make it first, or name another"
     with pytest.raises(belljar.BelljarError, match="nowhere"):
         belljar.run("", venv="/nowhere")
 
@@ -102,6 +103,11 @@ def test_dependencies_are_a_list_and_exclude_a_virtualenv() -> None:
         belljar.sandbox(dependencies=["pandas"], venv="/nowhere")(len)
     with pytest.raises(belljar.DependencyError, match="is an option"):
         belljar.run("", dependencies=["-e ."])
+    # What was written may look like the border between message and hint.
+    with pytest.raises(belljar.DependencyError) as caught:
+        belljar.run("", dependencies=["lib; python_version > "])
+    assert caught.value.message.startswith("cannot read `lib; python_version >` at column ")
+    assert caught.value.hint == "write for example pandas>=2, or pandas>=2; python_version > '3.10'"
     assert belljar.run("print(1)", dependencies=[]).stdout == "1\n"
 
 

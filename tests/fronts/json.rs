@@ -145,6 +145,25 @@ fn our_own_failure_is_an_object_too() {
         assert!(
             object(*who, &["exec", "--json", "--", "no-such-program"], 125)["error"]["message"].is_string()
         );
+        // What was typed may look like the border between message and hint.
+        let typed = ["run", "--json", "--with", "lib; python_version > ", "-c", "1"];
+        let error = &object(*who, &typed, 125)["error"];
+        let message = error["message"].as_str().expect("a message");
+        assert!(
+            message.starts_with("cannot read `lib; python_version >` at column "),
+            "{message}"
+        );
+        assert_eq!(
+            error["hint"],
+            "write for example pandas>=2, or pandas>=2; python_version > '3.10'"
+        );
+        let error = &object(*who, &["run", "--json", "--venv", "/no; where", "-c", "1"], 125)["error"];
+        let message = error["message"].as_str().expect("a message");
+        assert!(message.contains("/no; where"), "{message}");
+        assert!(
+            error["hint"].as_str().is_some_and(|hint| !hint.contains("where")),
+            "{error}"
+        );
     }
 }
 

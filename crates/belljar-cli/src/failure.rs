@@ -1,8 +1,14 @@
 //! belljar's own failure, as the person at the terminal needs it: what, which thing, next step.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use belljar::Hinted;
+use belljar::environment::EnvironmentError;
+use belljar::plan::Refusal;
 use belljar::policy::PolicyError;
+use belljar::python::InterpreterError;
+use belljar::requirement::RequirementError;
 
 use crate::values::without_number;
 
@@ -24,6 +30,14 @@ impl Failure {
         }
     }
 
+    /// A failure of the library.
+    pub fn of(error: &impl Hinted) -> Self {
+        Self {
+            message: without_number(&error.message()),
+            hint: error.hint().map(Cow::into_owned),
+        }
+    }
+
     /// A failure with a next step.
     pub fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
@@ -37,12 +51,6 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
-    }
-}
-
-impl From<belljar::python::InterpreterError> for Failure {
-    fn from(error: belljar::python::InterpreterError) -> Self {
-        split(&error.to_string())
     }
 }
 
@@ -67,56 +75,37 @@ impl From<PolicyError> for Failure {
                 format!("{} needs a folder to change", flag(key)),
                 "name it with --workdir DIR",
             ),
-            other => split(&other.to_string()),
+            other => Self::of(&other),
         }
     }
 }
 
-/// The library's messages end with the next step, after a semicolon.
-fn split(text: &str) -> Failure {
-    let text = without_number(text);
-    match text.rsplit_once("; ") {
-        Some((message, hint)) => Failure::with_hint(message, hint),
-        None => Failure::new(text),
+impl From<InterpreterError> for Failure {
+    fn from(error: InterpreterError) -> Self {
+        Self::of(&error)
     }
 }
 
-impl From<belljar::plan::Refusal> for Failure {
-    fn from(refusal: belljar::plan::Refusal) -> Self {
-        Self::with_hint(format!("refused: {}", refusal.missing), refusal.fix)
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::of(&refusal)
     }
 }
 
-impl From<belljar::requirement::RequirementError> for Failure {
-    fn from(error: belljar::requirement::RequirementError) -> Self {
-        split(&error.to_string())
+impl From<RequirementError> for Failure {
+    fn from(error: RequirementError) -> Self {
+        Self::of(&error)
     }
 }
 
-impl From<belljar::environment::EnvironmentError> for Failure {
-    fn from(error: belljar::environment::EnvironmentError) -> Self {
-        match error {
-            belljar::environment::EnvironmentError::Jar(error) => (*error).into(),
-            other => split(&other.to_string()),
-        }
+impl From<EnvironmentError> for Failure {
+    fn from(error: EnvironmentError) -> Self {
+        Self::of(&error)
     }
 }
 
 impl From<belljar::Error> for Failure {
     fn from(error: belljar::Error) -> Self {
-        match error {
-            belljar::Error::Refused(refusal) => refusal.into(),
-            belljar::Error::Setup { step, source, hint } => Self {
-                message: without_number(&format!("cannot {step}: {source}")),
-                hint,
-            },
-            belljar::Error::Program { program, source } => Self {
-                message: without_number(&format!("cannot run {program} in the jar: {source}")),
-                hint: (source.kind() == std::io::ErrorKind::NotFound).then(|| {
-                    "`belljar exec -- ls /usr/bin` shows what is there; --mount shows more".to_owned()
-                }),
-            },
-            other => split(&other.to_string()),
-        }
+        Self::of(&error)
     }
 }

@@ -1,5 +1,6 @@
 //! Our own failures. What a guest does is never one of these: that is an [`Outcome`](crate::Outcome).
 
+use std::borrow::Cow;
 use std::{fmt, io};
 
 use crate::outcome::Outcome;
@@ -12,7 +13,7 @@ pub enum Error {
     #[error(transparent)]
     Refused(#[from] crate::plan::Refusal),
     /// A step of building the jar failed; no guest code ran.
-    #[error("cannot {step}: {source}{}", next_step(.hint))]
+    #[error("cannot {step}: {source}{}", next_step(self.hint()))]
     Setup {
         /// What was being done, and to what.
         step: String,
@@ -22,7 +23,7 @@ pub enum Error {
         hint: Option<String>,
     },
     /// The program does not exist in the jar, or cannot be run there.
-    #[error("cannot run {program} in the jar: {source}")]
+    #[error("cannot run {program} in the jar: {source}{}", next_step(self.hint()))]
     Program {
         /// The program, as it was named.
         program: String,
@@ -57,26 +58,24 @@ pub enum Error {
     #[error("the call gave no value: {}", .0)]
     Call(Box<CallError>),
     /// The warden, a process of its own, could not do it; this is its own text.
-    #[error("{text}")]
+    #[error("{text}{}", next_step(self.hint()))]
     Warden {
         /// What it said.
         text: String,
+        /// What to do about it, as it said.
+        hint: Option<String>,
     },
     /// A job asked for more than its sandbox allows.
     #[error(transparent)]
     Limit(#[from] crate::plan::LooserLimit),
     /// A name that cannot be preloaded.
-    #[error(
-        "cannot preload {name:?}: it is not the name of a module; give names such as numpy or package.module"
-    )]
+    #[error("cannot preload {name:?}: it is not the name of a module{}", next_step(self.hint()))]
     Module {
         /// The name as given.
         name: String,
     },
     /// A pool has as many jobs as it takes.
-    #[error(
-        "the pool is busy: {running} jobs run and {waiting} wait, which is its limit; try again later, or raise max_workers or queue"
-    )]
+    #[error("the pool is busy: {running} jobs run and {waiting} wait, which is its limit{}", next_step(self.hint()))]
     Busy {
         /// Jobs that run.
         running: usize,
@@ -84,10 +83,10 @@ pub enum Error {
         waiting: usize,
     },
     /// What a job depends on is not what it should be; nothing of the job has run.
-    #[error("what the job depends on changed before it could start; start it again")]
+    #[error("what the job depends on changed before it could start{}", next_step(self.hint()))]
     Gate,
     /// A process of ours ended before its work was done.
-    #[error("the {process} ended unexpectedly ({how})")]
+    #[error("the {process} ended unexpectedly ({how}){}", next_step(self.hint()))]
     Lost {
         /// Which: `warden` or `jar init`.
         process: &'static str,
@@ -96,8 +95,52 @@ pub enum Error {
     },
 }
 
-fn next_step(hint: &Option<String>) -> String {
-    hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default()
+/// An error that may know the next step. Its text ends with that, after a semicolon; these two are the text taken
+/// apart, which the text alone cannot be: what a user wrote may have a semicolon in it.
+pub trait Hinted: fmt::Display {
+    /// The next step.
+    fn hint(&self) -> Option<Cow<'_, str>>;
+
+    /// What failed, with which thing, and why.
+    fn message(&self) -> String {
+        let mut text = self.to_string();
+        let end = next_step(self.hint());
+        if text.ends_with(&end) {
+            text.truncate(text.len() - end.len());
+        }
+        text
+    }
+}
+
+/// How a next step ends a text.
+pub(crate) fn next_step(hint: Option<impl fmt::Display>) -> String {
+    hint.map(|hint| format!("; {hint}")).unwrap_or_default()
+}
+
+impl Hinted for Error {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let step = match self {
+            Self::Refused(refusal) => return refusal.hint(),
+            Self::Setup { hint, .. } | Self::Warden { hint, .. } => hint.as_deref()?,
+            Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "`belljar exec -- ls /usr/bin` shows what is there; --mount shows more"
+            }
+            Self::Program { .. } | Self::Arguments(_) | Self::Call(_) => return None,
+            Self::Files(error) => return error.hint(),
+            Self::Apply(error) => return error.hint(),
+            Self::Policy(error) => return error.hint(),
+            Self::Interpreter(error) => return error.hint(),
+            Self::Requirement(error) => return error.hint(),
+            Self::Environment(error) => return error.hint(),
+            Self::Binary(error) => return error.hint(),
+            Self::Limit(error) => return error.hint(),
+            Self::Module { .. } => "give names such as numpy or package.module",
+            Self::Busy { .. } => "try again later, or raise max_workers or queue",
+            Self::Gate => "start it again",
+            Self::Lost { .. } => "try again; if it happens again, BELLJAR_LOG=debug tells more",
+        };
+        Some(step.into())
+    }
 }
 
 impl Error {
@@ -134,6 +177,67 @@ impl fmt::Display for CallError {
             (Some(error), _) => write!(f, "the value is of another type: {error}"),
             (None, Some(exception)) => write!(f, "{}: {}", exception.type_name, exception.message),
             (None, None) => write!(f, "it ended as {:?}", self.outcome.status),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Applied, ApplyError, FilesError};
+    use crate::policy::PolicyDocument;
+    use crate::requirement::{Allow, Requirement};
+
+    /// What somebody wrote may look like the border between the two.
+    #[test]
+    fn message_and_hint_are_apart_whatever_the_user_wrote() {
+        let requirement = Requirement::parse("lib; python_version > ", Allow::default()).unwrap_err();
+        let profile = PolicyDocument::default().profile("a; b").unwrap_err();
+        let known = profile.hint().unwrap().into_owned();
+        let conflict = ApplyError::Conflict {
+            paths: vec!["a; b".into()],
+        };
+        let incomplete = ApplyError::Incomplete {
+            cause: FilesError::LinkedDestination { path: "a; b".into() },
+            written: Box::new(Applied::default()),
+            remaining: vec!["a; b".into()],
+        };
+        let files = FilesError::LinkedDestination { path: "a; b".into() };
+        let warden = Error::Warden {
+            text: "cannot do a; b".into(),
+            hint: None,
+        };
+        let example = "write for example pandas>=2, or pandas>=2; python_version > '3.10'";
+        let cases: [(Error, &str, Option<&str>); 6] = [
+            (
+                requirement.into(),
+                "cannot read `lib; python_version >` at column 22: expected a marker variable such as python_version or sys_platform, or a quoted string",
+                Some(example),
+            ),
+            (profile.into(), "there is no profile `a; b`", Some(&known)),
+            (
+                conflict.into(),
+                "apply the draft: changed meanwhile on the host: a; b; nothing was written",
+                Some("run it again, on the folder as it is now"),
+            ),
+            (
+                incomplete.into(),
+                "collect into a; b: it is a symbolic link; 0 changes were written, 1 were not",
+                Some("look at the folder, and run it again once the cause is gone"),
+            ),
+            (
+                files.into(),
+                "collect into a; b: it is a symbolic link",
+                Some("name the folder itself"),
+            ),
+            (warden, "cannot do a; b", None),
+        ];
+        for (error, message, hint) in cases {
+            assert_eq!(
+                (error.message().as_str(), error.hint().as_deref()),
+                (message, hint)
+            );
+            assert_eq!(error.to_string(), format!("{message}{}", next_step(hint)));
         }
     }
 }

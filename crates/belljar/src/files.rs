@@ -37,7 +37,11 @@ pub use single::{read_file, write_file};
 pub use take::take;
 pub use trust::{TrustClass, trust_class, trusted_paths};
 
+use std::borrow::Cow;
+
 use rustix::io::Errno;
+
+use crate::error::{Hinted, next_step};
 
 /// How much of a guest's folder is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,19 +114,19 @@ pub enum FilesError {
         path: String,
     },
     /// The destination has content already.
-    #[error("collect into {path}: the folder is not empty; name a new or empty one, or ask to merge")]
+    #[error("collect into {path}: the folder is not empty{}", next_step(self.hint()))]
     NotEmpty {
         /// The destination.
         path: String,
     },
     /// The destination is a link, which an earlier run may have planted.
-    #[error("collect into {path}: it is a symbolic link; name the folder itself")]
+    #[error("collect into {path}: it is a symbolic link{}", next_step(self.hint()))]
     LinkedDestination {
         /// The destination.
         path: String,
     },
     /// The destination failed midway and what had been copied could not all be removed again.
-    #[error("{cause}; {} of the copies remain in {destination}", left.len())]
+    #[error("{}; {} of the copies remain in {destination}{}", cause.message(), left.len(), next_step(self.hint()))]
     Remains {
         /// What failed.
         cause: Box<FilesError>,
@@ -131,6 +135,21 @@ pub enum FilesError {
         /// The copies that remain, escaped.
         left: Vec<String>,
     },
+}
+
+impl Hinted for FilesError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::NotEmpty { .. } => "name a new or empty one".into(),
+            Self::LinkedDestination { .. } => "name the folder itself".into(),
+            Self::Remains { .. } => "remove them before you try again".into(),
+            Self::System { .. }
+            | Self::BadPath { .. }
+            | Self::NotAFile { .. }
+            | Self::TooLarge { .. }
+            | Self::Changed { .. } => return None,
+        })
+    }
 }
 
 impl FilesError {

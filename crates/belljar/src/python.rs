@@ -4,6 +4,7 @@
 //! Nothing in the current folder counts: not `.python-version`, not `pyvenv.cfg`, not a relative entry of PATH.
 
 mod elf;
+mod error;
 mod libraries;
 mod look;
 mod prefix;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::{Environment, INSIDE};
 use crate::policy::Policy;
 
+pub use error::InterpreterError;
 pub use search::Surroundings;
 pub use walk::Link;
 
@@ -93,132 +95,6 @@ impl Version {
         let minor = parts.next().map_or(Some(None), |part| part.map(Some))?;
         let patch = parts.next().map_or(Some(None), |part| part.map(Some))?;
         parts.next().is_none().then_some((major, minor, patch))
-    }
-}
-
-/// Why no interpreter could be had.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum InterpreterError {
-    /// Nothing of that version, or no Python at all.
-    #[error("{wanted} was not found{}{}; looked in {}; name one with --python PATH", list("; found ", found), list("; passed over ", passed), looked.join(", "))]
-    NotFound {
-        /// What was asked for.
-        wanted: String,
-        /// Interpreters that were found but are not what was asked for.
-        found: Vec<String>,
-        /// Files that look like one and are not usable, with the reason.
-        passed: Vec<String>,
-        /// Where it was looked for.
-        looked: Vec<String>,
-    },
-    /// The request is neither a version nor a path.
-    #[error("python `{0}` is neither a version such as 3.12 nor a path with a slash in it")]
-    Request(String),
-    /// A path that does not exist or cannot be read.
-    #[error("interpreter {path} cannot be used: {cause}")]
-    Unreadable {
-        /// The path as it was given.
-        path: PathBuf,
-        /// What the system says.
-        cause: std::io::Error,
-    },
-    /// A file that is no program.
-    #[error("interpreter {} is not an executable file", .0.display())]
-    NotExecutable(PathBuf),
-    /// A program that starts some other Python.
-    #[error("{} is a shim that starts some other Python; name the real interpreter with --python PATH", .0.display())]
-    Shim(PathBuf),
-    /// A program that does not call itself Python.
-    #[error("{} is not a Python: neither it nor what it leads to is called python; name a CPython with --python PATH", .0.display())]
-    NotPython(PathBuf),
-    /// A program without a standard library near it.
-    #[error("{} has no standard library (lib/python3.X/os.py) above it; name an installed CPython with --python PATH", .0.display())]
-    NoStdlib(PathBuf),
-    /// A standard library that is a link to some other place of the host.
-    #[error(
-        "the standard library of {path} is in {leads}, outside its installation, and would show that folder; name another interpreter with --python PATH"
-    )]
-    StrayStdlib {
-        /// The interpreter.
-        path: PathBuf,
-        /// Where the link leads.
-        leads: PathBuf,
-    },
-    /// A version that is too old.
-    #[error("{path} is Python {version}; belljar needs CPython 3.10 or later, name one with --python PATH")]
-    TooOld {
-        /// The interpreter.
-        path: PathBuf,
-        /// Its version.
-        version: Version,
-    },
-    /// Something that is not CPython.
-    #[error("{path} is {name}, not CPython; name a CPython 3.10 or later with --python PATH")]
-    NotCpython {
-        /// The interpreter.
-        path: PathBuf,
-        /// What it is.
-        name: String,
-    },
-    /// A path that holds no virtualenv.
-    #[error("{} is not a virtualenv: it has no pyvenv.cfg; make one with `python3 -m venv DIR`", .0.display())]
-    NotVenv(PathBuf),
-    /// A virtualenv that does not exist or cannot be read.
-    #[error("virtualenv {} cannot be used: {cause}; make one with `python3 -m venv DIR`", path.display())]
-    UnreadableVenv {
-        /// The path as it was given.
-        path: PathBuf,
-        /// What the system says.
-        cause: std::io::Error,
-    },
-    /// A virtualenv without a usable interpreter in its bin folder.
-    #[error("virtualenv {venv} is broken: {cause}; make it again with `python3 -m venv --clear {venv}`")]
-    BrokenVenv {
-        /// The virtualenv.
-        venv: String,
-        /// What is wrong with it.
-        cause: String,
-    },
-    /// Both a virtualenv and another interpreter than its own.
-    #[error(
-        "virtualenv {venv} is for Python {has}, and python {wanted} was asked for; leave one of the two out"
-    )]
-    VenvVersion {
-        /// The virtualenv.
-        venv: PathBuf,
-        /// What it was made for.
-        has: Version,
-        /// What was asked for.
-        wanted: String,
-    },
-    /// A mount over the interpreter.
-    #[error(
-        "mount target {target} would hide or lie inside {inside}, which the interpreter needs; choose another target, such as /data"
-    )]
-    Hidden {
-        /// Where the mount would be.
-        target: PathBuf,
-        /// What the interpreter needs there.
-        inside: PathBuf,
-    },
-    /// A shared object that the interpreter cannot start without.
-    #[error("{object} needs the library {name}, which is in none of {}", looked.join(", "))]
-    Library {
-        /// The program or library.
-        object: PathBuf,
-        /// The library it names.
-        name: String,
-        /// Where it was looked for.
-        looked: Vec<String>,
-    },
-}
-
-fn list(before: &str, items: &[String]) -> String {
-    if items.is_empty() {
-        String::new()
-    } else {
-        format!("{before}{}", items.join(", "))
     }
 }
 

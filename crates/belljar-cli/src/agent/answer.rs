@@ -38,7 +38,7 @@ pub fn of_error(error: Error) -> Fault {
     };
     // A policy that came as data is told of in its own words, not in those of the command line.
     let Failure { message, hint } = match error {
-        Error::Policy(problem) => Failure::new(problem.to_string()),
+        Error::Policy(problem) => Failure::of(&problem),
         other => other.into(),
     };
     Fault {

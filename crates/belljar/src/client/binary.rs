@@ -1,13 +1,22 @@
 //! Finding the `belljar` binary that becomes the warden.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+use crate::error::{Hinted, next_step};
 
 /// The binary was not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the belljar binary was not found; looked at {}; set BELLJAR_BIN or put it on PATH", .looked.join(", "))]
+#[error("the belljar binary was not found; looked at {}{}", .looked.join(", "), next_step(self.hint()))]
 pub struct BinaryError {
     /// Where it was looked for.
     pub looked: Vec<String>,
+}
+
+impl Hinted for BinaryError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("set BELLJAR_BIN or put it on PATH".into())
+    }
 }
 
 /// Finds it: an explicit path, `BELLJAR_BIN`, beside the current executable, then PATH.

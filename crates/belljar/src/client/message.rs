@@ -1,5 +1,6 @@
 //! What client and warden say to each other. Both are the same program version; anything else is refused.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, Hinted};
 use crate::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
 use crate::parcel::{Content, Parcel};
@@ -292,7 +293,7 @@ pub(crate) enum Reply {
     /// A process that ended before its work was done.
     Lost { process: String, how: String },
     /// Any other failure, as the warden words it.
-    Failed { text: String },
+    Failed { text: String, hint: Option<String> },
 }
 
 /// What a warden may lose: names that an error can have for ever, so none of them is taken from a message.
@@ -388,7 +389,8 @@ impl Reply {
             ),
             Err(error) => (
                 Self::Failed {
-                    text: error.to_string(),
+                    text: error.message(),
+                    hint: error.hint().map(Cow::into_owned),
                 },
                 Vec::new(),
             ),
@@ -430,7 +432,7 @@ impl Reply {
                 process: LOSABLE.iter().find(|name| **name == process).unwrap_or(&"warden"),
                 how,
             }),
-            Self::Failed { text } => Err(Error::Warden { text }),
+            Self::Failed { text, hint } => Err(Error::Warden { text, hint }),
             // These come before the last word.
             Self::Output { .. } | Self::Item(_) => Err(Error::Lost {
                 process: "warden",

@@ -1,8 +1,10 @@
 //! Why an environment could not be had.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::{Hinted, next_step};
 use crate::python::Version;
 
 /// Why an environment could not be had. Nothing of it is left behind.
@@ -10,15 +12,15 @@ use crate::python::Version;
 #[non_exhaustive]
 pub enum EnvironmentError {
     /// There is no folder to keep environments in.
-    #[error("there is no folder of your own to keep environments in; set BELLJAR_CACHE_DIR to one")]
+    #[error("there is no folder of your own to keep environments in{}", next_step(self.hint()))]
     NoFolder,
     /// A folder that others can write to.
     #[error(
-        "{} can be written by other users, who could change what guests run; set BELLJAR_CACHE_DIR to a folder of your own, or `chmod go-w` it", .0.display()
+        "{} can be written by other users, who could change what guests run{}", .0.display(), next_step(self.hint())
     )]
     Shared(PathBuf),
     /// Something of ours could not be read or written.
-    #[error("cannot {step} {}: {cause}{}", path.display(), disk(cause))]
+    #[error("cannot {step} {}: {cause}{}", path.display(), next_step(self.hint()))]
     Io {
         /// What was being done.
         step: &'static str,
@@ -28,13 +30,13 @@ pub enum EnvironmentError {
         cause: io::Error,
     },
     /// uv is missing.
-    #[error("uv builds environments and was not found; looked at {}; install it with `pip install uv`, or name it with BELLJAR_UV", .looked.join(", "))]
+    #[error("uv builds environments and was not found; looked at {}{}", .looked.join(", "), next_step(self.hint()))]
     NoUv {
         /// Where it was looked for.
         looked: Vec<String>,
     },
     /// What was found is not uv.
-    #[error("{} is not uv: {problem}; name the program itself with BELLJAR_UV", path.display())]
+    #[error("{} is not uv: {problem}{}", path.display(), next_step(self.hint()))]
     NotUv {
         /// The file.
         path: PathBuf,
@@ -42,7 +44,7 @@ pub enum EnvironmentError {
         problem: String,
     },
     /// A variable of ours that says nothing.
-    #[error("{name} is \"{value}\", which cannot be used; write it as {example}")]
+    #[error("{name} is \"{value}\", which cannot be used{}", next_step(self.hint()))]
     Variable {
         /// Its name.
         name: &'static str,
@@ -52,7 +54,7 @@ pub enum EnvironmentError {
         example: &'static str,
     },
     /// A settings file of uv or pip that cannot be read.
-    #[error("the index settings in {} cannot be read: {problem}; mend the file, or set UV_NO_CONFIG=1", path.display())]
+    #[error("the index settings in {} cannot be read: {problem}{}", path.display(), next_step(self.hint()))]
     Settings {
         /// The file.
         path: PathBuf,
@@ -60,7 +62,7 @@ pub enum EnvironmentError {
         problem: String,
     },
     /// The interpreter is not what the requirements are for.
-    #[error("Python {wanted} is required, and this is {has}; name another with --python")]
+    #[error("Python {wanted} is required, and this is {has}{}", next_step(self.hint()))]
     Python {
         /// What was asked for.
         wanted: String,
@@ -71,7 +73,7 @@ pub enum EnvironmentError {
     #[error(transparent)]
     Lock(#[from] crate::requirement::RequirementError),
     /// uv could not do it; its reason, shortened.
-    #[error("{what}; {next}")]
+    #[error("{what}{}", next_step(self.hint()))]
     Refused {
         /// What is wrong, in a line.
         what: String,
@@ -79,7 +81,7 @@ pub enum EnvironmentError {
         next: String,
     },
     /// A build took more than it may.
-    #[error("the build was ended: {what}; {next}")]
+    #[error("the build was ended: {what}{}", next_step(self.hint()))]
     Ended {
         /// Which limit.
         what: String,
@@ -87,13 +89,13 @@ pub enum EnvironmentError {
         next: &'static str,
     },
     /// A package put something else in the place of what makes the environment one.
-    #[error("a package changed the environment that it is a part of: {} is not what belljar made; do without that package", path.display())]
+    #[error("a package changed the environment that it is a part of: {} is not what belljar made{}", path.display(), next_step(self.hint()))]
     Meddled {
         /// What was changed, in the environment.
         path: PathBuf,
     },
     /// It was built and is gone: somebody removes things from the cache folder.
-    #[error("environment {key} was built and is not there; does something else clean the cache folder?")]
+    #[error("environment {key} was built and is not there{}", next_step(self.hint()))]
     Vanished {
         /// Its key.
         key: String,
@@ -104,6 +106,29 @@ pub enum EnvironmentError {
     /// The binary that becomes the warden is missing.
     #[error(transparent)]
     Binary(#[from] crate::client::BinaryError),
+}
+
+impl Hinted for EnvironmentError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let step = match self {
+            Self::NoFolder => "set BELLJAR_CACHE_DIR to one",
+            Self::Shared(_) => "set BELLJAR_CACHE_DIR to a folder of your own, or `chmod go-w` it",
+            Self::Io { cause, .. } => disk(cause)?,
+            Self::NoUv { .. } => "install it with `pip install uv`, or name it with BELLJAR_UV",
+            Self::NotUv { .. } => "name the program itself with BELLJAR_UV",
+            Self::Variable { example, .. } => return Some(format!("write it as {example}").into()),
+            Self::Settings { .. } => "mend the file, or set UV_NO_CONFIG=1",
+            Self::Python { .. } => "name another with --python",
+            Self::Lock(problem) => return problem.hint(),
+            Self::Refused { next, .. } => next,
+            Self::Ended { next, .. } => next,
+            Self::Meddled { .. } => "do without that package",
+            Self::Vanished { .. } => "does something else clean the cache folder?",
+            Self::Jar(error) => return error.hint(),
+            Self::Binary(error) => return error.hint(),
+        };
+        Some(step.into())
+    }
 }
 
 impl From<crate::Error> for EnvironmentError {
@@ -123,11 +148,11 @@ impl EnvironmentError {
 }
 
 /// The next step where the disk is full.
-fn disk(cause: &io::Error) -> &'static str {
+fn disk(cause: &io::Error) -> Option<&'static str> {
     match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space with `belljar env prune`, or set BELLJAR_CACHE_DIR"
+            Some("free some space with `belljar env prune`, or set BELLJAR_CACHE_DIR")
         }
-        _ => "",
+        _ => None,
     }
 }

@@ -4,6 +4,7 @@
 //! else changed meanwhile, is refused as a whole. Then deletions, folders, files and links, each file under a
 //! temporary name that is renamed over the old one, so that no reader ever sees half of one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -23,6 +24,7 @@ use super::draft::{Action, DraftChange, DraftChanges, Stamp};
 use super::scan::Kind;
 use super::trust::{TrustClass, trust_class};
 use super::{FilesError, display};
+use crate::error::{Hinted, next_step};
 use crate::outcome::{DraftStep, Step};
 
 mod select;
@@ -60,10 +62,10 @@ pub struct Applied {
 #[non_exhaustive]
 pub enum ApplyError {
     /// Some of the draft could not be read; nothing was written.
-    #[error("apply the draft: it was not read in full, so nothing was written; raise the bounds")]
+    #[error("apply the draft: it was not read in full, so nothing was written{}", next_step(self.hint()))]
     NotWhole,
     /// Somebody else changed the same paths; nothing was written.
-    #[error("apply the draft: changed meanwhile on the host: {}; nothing was written", .paths.join(", "))]
+    #[error("apply the draft: changed meanwhile on the host: {}; nothing was written{}", .paths.join(", "), next_step(self.hint()))]
     Conflict {
         /// The paths, escaped.
         paths: Vec<String>,
@@ -72,7 +74,7 @@ pub enum ApplyError {
     #[error(transparent)]
     Files(#[from] FilesError),
     /// It failed midway.
-    #[error("{cause}; {} changes were written, {} were not", count(.written), .remaining.len())]
+    #[error("{}; {} changes were written, {} were not{}", cause.message(), count(.written), .remaining.len(), next_step(self.hint()))]
     Incomplete {
         /// What failed.
         cause: FilesError,
@@ -81,6 +83,17 @@ pub enum ApplyError {
         /// What had not, the failed one first, escaped.
         remaining: Vec<String>,
     },
+}
+
+impl Hinted for ApplyError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::NotWhole => "let the run change fewer and smaller files, or let it write the folder itself: --workdir without --draft and --apply".into(),
+            Self::Conflict { .. } => "run it again, on the folder as it is now".into(),
+            Self::Files(error) => return error.hint(),
+            Self::Incomplete { .. } => "look at the folder, and run it again once the cause is gone".into(),
+        })
+    }
 }
 
 fn count(applied: &Applied) -> usize {

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use super::{Plan, Step};
+use crate::error::{Hinted, next_step};
 use crate::job::JobLimits;
 use crate::policy::{format_duration, format_size};
 
 /// A job asked for more than its sandbox allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the job asks for {limit} {asked}, which is more than the {most} of its sandbox; raise the sandbox's own limit"
+    "the job asks for {limit} {asked}, which is more than the {most} of its sandbox{}", next_step(self.hint())
 )]
 pub struct LooserLimit {
     /// Which limit.
@@ -19,6 +20,12 @@ pub struct LooserLimit {
     pub asked: String,
     /// What the sandbox allows.
     pub most: String,
+}
+
+impl Hinted for LooserLimit {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some("raise the sandbox's own limit".into())
+    }
 }
 
 impl Plan {

@@ -1,7 +1,11 @@
 //! Why a policy is refused. One line each: the thing, what is wrong with it, and what to write instead.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
+
+use super::keys::KEYS;
+use crate::error::{Hinted, next_step};
 
 /// Why a policy is refused.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +22,7 @@ pub enum PolicyError {
         problem: Box<PolicyError>,
     },
     /// The document cannot be read.
-    #[error("policy file {} cannot be read: {cause}", file.display())]
+    #[error("policy file {} cannot be read: {cause}{}", file.display(), next_step(self.hint()))]
     Read {
         /// The document.
         file: PathBuf,
@@ -26,13 +30,13 @@ pub enum PolicyError {
         cause: io::Error,
     },
     /// The document is larger than any policy.
-    #[error("policy file {} is larger than 1 MiB; it is no policy", file.display())]
+    #[error("policy file {} is larger than 1 MiB{}", file.display(), next_step(self.hint()))]
     TooLarge {
         /// The document.
         file: PathBuf,
     },
     /// A pyproject.toml that says nothing of belljar.
-    #[error("{} has no [tool.belljar] table; add one, or name another file with --policy", file.display())]
+    #[error("{} has no [tool.belljar] table{}", file.display(), next_step(self.hint()))]
     NoTable {
         /// The document.
         file: PathBuf,
@@ -44,7 +48,7 @@ pub enum PolicyError {
         message: String,
     },
     /// A key that no policy has.
-    #[error("unknown key `{key}`{}", nearest.map_or("; `docs/policy.md` lists the keys".into(), |near| format!("; did you mean `{near}`?")))]
+    #[error("unknown key `{key}`{}", next_step(self.hint()))]
     UnknownKey {
         /// The key.
         key: String,
@@ -52,7 +56,7 @@ pub enum PolicyError {
         nearest: Option<&'static str>,
     },
     /// A value of the wrong kind.
-    #[error("`{key}` must be {expected}, not {found}")]
+    #[error("`{key}` must be {expected}, not {found}{}", next_step(self.hint()))]
     Kind {
         /// The key.
         key: String,
@@ -62,7 +66,7 @@ pub enum PolicyError {
         found: &'static str,
     },
     /// A value that cannot be used.
-    #[error("`{key}` cannot be {value}: {problem}; write for example {key} = {example}")]
+    #[error("`{key}` cannot be {value}: {problem}{}", next_step(self.hint()))]
     Value {
         /// The key.
         key: &'static str,
@@ -74,7 +78,7 @@ pub enum PolicyError {
         example: &'static str,
     },
     /// A profile that is nowhere.
-    #[error("there is no profile `{name}`; there are {}", known.join(", "))]
+    #[error("there is no profile `{name}`{}", next_step(self.hint()))]
     NoProfile {
         /// The name.
         name: String,
@@ -100,15 +104,13 @@ pub enum PolicyError {
         problem: EnvProblem,
     },
     /// `draft` or `apply` without a folder that they are about.
-    #[error(
-        "`{key}` needs a workdir: it is that folder's changes that are listed or applied; add for example workdir = \"/home/me/project\""
-    )]
+    #[error("`{key}` needs a workdir: it is that folder's changes that are listed or applied{}", next_step(self.hint()))]
     NoWorkdir {
         /// `draft` or `apply`.
         key: &'static str,
     },
     /// Too many variables.
-    #[error("{count} environment variables are more than {most}; pass the data in a file")]
+    #[error("{count} environment variables are more than {most}{}", next_step(self.hint()))]
     ManyVariables {
         /// How many there are.
         count: usize,
@@ -117,42 +119,88 @@ pub enum PolicyError {
     },
 }
 
+impl Hinted for PolicyError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let step = match self {
+            Self::In { problem, .. } => return problem.hint(),
+            Self::Read { .. } => "name a file that is there and that you may read",
+            Self::TooLarge { .. } => "name a policy",
+            Self::NoTable { .. } => "add one, or name another file with --policy",
+            // The parser says what it expected.
+            Self::Syntax { .. } => return None,
+            Self::UnknownKey { nearest: None, .. } => "`docs/policy.md` lists the keys",
+            Self::UnknownKey {
+                nearest: Some(near), ..
+            } => return Some(format!("did you mean `{near}`?").into()),
+            Self::Kind { key, .. } => {
+                let key = KEYS.iter().find(|known| known.name == key)?;
+                return Some(format!("write for example {}", key.example).into());
+            }
+            Self::Value { key, example, .. } => {
+                return Some(format!("write for example {key} = {example}").into());
+            }
+            Self::NoProfile { known, .. } => return Some(format!("there are {}", known.join(", ")).into()),
+            Self::Path { problem, .. } => problem.hint()?,
+            Self::Env { problem, .. } => problem.hint()?,
+            Self::NoWorkdir { .. } => "add for example workdir = \"/home/me/project\"",
+            Self::ManyVariables { .. } => "pass the data in a file",
+        };
+        Some(step.into())
+    }
+}
+
 /// What is wrong with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathProblem {
     /// Not from the root.
-    #[error("is relative; write the whole path, from `/`")]
+    #[error("is relative{}", next_step(self.hint()))]
     Relative,
     /// With `..` in it, so that it is not where it seems to be.
-    #[error("has `..` in it; write the path without")]
+    #[error("has `..` in it{}", next_step(self.hint()))]
     Dots,
     /// Without a name, or with bytes that no name should have.
-    #[error("is empty or has control characters in it")]
+    #[error("is empty or has control characters in it{}", next_step(self.hint()))]
     Name,
     /// Nothing is there.
-    #[error("does not exist on the host, or cannot be reached; make it first, or name another")]
+    #[error("does not exist on the host, or cannot be reached{}", next_step(self.hint()))]
     Missing,
     /// A folder is needed.
-    #[error("is not a folder; name one, or use a mount for a single file")]
+    #[error("is not a folder{}", next_step(self.hint()))]
     NotFolder,
     /// The host's root, or one of the kernel's own trees.
-    #[error("would show the whole host or its kernel's files; name the folder that is needed")]
+    #[error("would show the whole host or its kernel's files{}", next_step(self.hint()))]
     HostTree,
     /// A place that belljar fills itself.
-    #[error("is belljar's own place in the jar; choose another target, such as /data or /jar/data")]
+    #[error("is belljar's own place in the jar{}", next_step(self.hint()))]
     Reserved,
     /// Two things at one place.
-    #[error("is the target of two mounts; give one of them another target")]
+    #[error("is the target of two mounts{}", next_step(self.hint()))]
     Twice,
     /// A last part that is no path and no access.
-    #[error("ends in something that is neither a path nor `ro` or `rw`; write SRC:DST:ro or SRC:DST:rw")]
+    #[error("ends in something that is neither a path nor `ro` or `rw`{}", next_step(self.hint()))]
     Access,
     /// More parts than a mount has.
-    #[error(
-        "has too many `:` in it; write it as a table {{ source = \"…\", target = \"…\", access = \"ro\" }}"
-    )]
+    #[error("has too many `:` in it{}", next_step(self.hint()))]
     Colons,
+}
+
+impl PathProblem {
+    /// The next step.
+    pub fn hint(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Relative => "write the whole path, from `/`",
+            Self::Dots => "write the path without",
+            Self::Name => "name another",
+            Self::Missing => "make it first, or name another",
+            Self::NotFolder => "name one, or use a mount for a single file",
+            Self::HostTree => "name the folder that is needed",
+            Self::Reserved => "choose another target, such as /data or /jar/data",
+            Self::Twice => "give one of them another target",
+            Self::Access => "write SRC:DST:ro or SRC:DST:rw",
+            Self::Colons => "write it as a table { source = \"…\", target = \"…\", access = \"ro\" }",
+        })
+    }
 }
 
 /// What is wrong with an environment variable.
@@ -160,21 +208,34 @@ pub enum PathProblem {
 #[non_exhaustive]
 pub enum EnvProblem {
     /// It changes how programs start, so that it could undo the jar's own setup.
-    #[error("is refused: it changes which code runs before the guest's own; leave it out")]
+    #[error("is refused: it changes which code runs before the guest's own{}", next_step(self.hint()))]
     Dangerous,
     /// belljar sets it.
-    #[error("is set by belljar itself, to a place in the jar; leave it out")]
+    #[error("is set by belljar itself, to a place in the jar{}", next_step(self.hint()))]
     Own,
     /// Not a name.
-    #[error("is not a name: use letters, digits and `_`, no `=`, space or control character")]
+    #[error("is not a name{}", next_step(self.hint()))]
     Name,
     /// A value with control characters.
-    #[error("has a control character in its value; pass such data in a file")]
+    #[error("has a control character in its value{}", next_step(self.hint()))]
     Control,
     /// A value that is too long.
-    #[error("has a value longer than 32 KiB; pass it in a file")]
+    #[error("has a value longer than 32 KiB{}", next_step(self.hint()))]
     Long,
     /// A name alone, and the caller has no such variable.
-    #[error("is not set where belljar was started; write NAME=VALUE")]
+    #[error("is not set where belljar was started{}", next_step(self.hint()))]
     Unset,
+}
+
+impl EnvProblem {
+    /// The next step.
+    pub fn hint(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Dangerous | Self::Own => "leave it out",
+            Self::Name => "use letters, digits and `_`, no `=`, space or control character",
+            Self::Control => "pass such data in a file",
+            Self::Long => "pass it in a file",
+            Self::Unset => "write NAME=VALUE",
+        })
+    }
 }

@@ -7,6 +7,7 @@ use std::{env, fs};
 
 use super::shim::{self, Shim};
 use super::{Interpreter, InterpreterError, OLDEST, Version, prefix, venv};
+use crate::error::Hinted;
 
 /// What the search takes from the environment; tests make their own.
 #[derive(Debug, Clone, Default)]
@@ -106,9 +107,7 @@ struct Met {
 
 impl Met {
     fn note(&mut self, error: &InterpreterError) {
-        let text = error.to_string();
-        self.passed
-            .push(text.split(';').next().unwrap_or_default().to_owned());
+        self.passed.push(error.message());
     }
 
     fn not_found(self, wanted: String, around: &Surroundings) -> InterpreterError {

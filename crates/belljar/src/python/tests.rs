@@ -213,7 +213,7 @@ fn newer_version_is_tried_and_older_is_refused() {
     stage.install("opt/python3.9", 9, Some(18));
     assert_eq!(
         stage.refusal(Some("3.9"), None),
-        "@/opt/python3.9/bin/python3.9 is Python 3.9.18; belljar needs CPython 3.10 or later, name one with --python PATH"
+        "@/opt/python3.9/bin/python3.9 is Python 3.9.18, and belljar needs CPython 3.10 or later; name one with --python PATH"
     );
 }
 
@@ -238,22 +238,22 @@ fn bad_requests_are_one_clear_line_each() {
         (
             Some("latest"),
             None,
-            "python `latest` is neither a version such as 3.12 nor a path with a slash in it",
+            "python `latest` is neither a version nor a path; write a version such as 3.12, or a path with a slash in it",
         ),
         (
             Some("3.12.1.2"),
             None,
-            "python `3.12.1.2` is neither a version such as 3.12 nor a path with a slash in it",
+            "python `3.12.1.2` is neither a version nor a path; write a version such as 3.12, or a path with a slash in it",
         ),
         (
             Some("./nowhere"),
             None,
-            "interpreter @/./nowhere cannot be used: No such file or directory (os error 2)",
+            "interpreter @/./nowhere cannot be used: No such file or directory (os error 2); name one that is there with --python PATH",
         ),
         (
             Some("./plain"),
             None,
-            "interpreter @/./plain is not an executable file",
+            "interpreter @/./plain is not an executable file; name the program of a CPython with --python PATH",
         ),
         (
             Some("lost/python3.12"),

@@ -1,14 +1,20 @@
 //! Why a requirement is refused. One line each: the item as it was written, what is wrong with it, and what to do instead.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
+
+use crate::error::{Hinted, next_step};
+
+/// What requirements look like.
+pub(super) const EXAMPLE: &str = "write for example pandas>=2, or pandas>=2; python_version > '3.10'";
 
 /// Why a requirement, or a file of them, is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequirementError {
     /// The item is not a requirement.
-    #[error("cannot read `{item}` at column {column}: expected {expected}")]
+    #[error("cannot read `{item}` at column {column}: expected {expected}{}", next_step(self.hint()))]
     Syntax {
         /// The item.
         item: String,
@@ -18,7 +24,7 @@ pub enum RequirementError {
         column: usize,
     },
     /// A character that no requirement has.
-    #[error("cannot read `{item}` at column {column}: '{}' is no part of a requirement", .character.escape_default())]
+    #[error("cannot read `{item}` at column {column}: '{}' is no part of a requirement{}", .character.escape_default(), next_step(self.hint()))]
     Character {
         /// The item.
         item: String,
@@ -28,7 +34,7 @@ pub enum RequirementError {
         column: usize,
     },
     /// An option of an installer.
-    #[error("`{item}` is an option, not a requirement; {hint}")]
+    #[error("`{item}` is an option, not a requirement{}", next_step(self.hint()))]
     Option {
         /// The item.
         item: String,
@@ -36,21 +42,19 @@ pub enum RequirementError {
         hint: &'static str,
     },
     /// A path.
-    #[error(
-        "`{item}` is a path; name a package of the index, or a wheel as `name @ file:///folder/name.whl` with --allow-urls"
-    )]
+    #[error("`{item}` is a path{}", next_step(self.hint()))]
     Path {
         /// The item.
         item: String,
     },
     /// The name of a file where the name of a package belongs.
-    #[error("`{item}` is the name of a file, not of a package; name a package of the index")]
+    #[error("`{item}` is the name of a file, not of a package{}", next_step(self.hint()))]
     FileName {
         /// The item.
         item: String,
     },
     /// A URL, which was not allowed.
-    #[error("`{item}` comes from a URL and not from the index; allow that with --allow-urls")]
+    #[error("`{item}` comes from a URL and not from the index{}", next_step(self.hint()))]
     Url {
         /// The item.
         item: String,
@@ -64,37 +68,31 @@ pub enum RequirementError {
         problem: &'static str,
     },
     /// Something whose own code must run to build it, which was not allowed.
-    #[error(
-        "`{item}` has no wheel and must be built by running its own code; allow that in a jar with --allow-builds"
-    )]
+    #[error("`{item}` has no wheel and must be built by running its own code{}", next_step(self.hint()))]
     Build {
         /// The item.
         item: String,
     },
     /// A hash on something that is not one version.
-    #[error("`{item}` has a hash but leaves the version open; pin it with `==`")]
+    #[error("`{item}` has a hash but leaves the version open{}", next_step(self.hint()))]
     HashOfRange {
         /// The item.
         item: String,
     },
     /// A hash that is none.
-    #[error(
-        "`{hash}` is not a hash that can be checked; write sha256:, sha384: or sha512: and the digest in hexadecimal"
-    )]
+    #[error("`{hash}` is not a hash that can be checked{}", next_step(self.hint()))]
     Hash {
         /// The hash.
         hash: String,
     },
     /// The index has other files than those that were asked for.
-    #[error(
-        "no file of `{item}` has a hash that was asked for: the index has other files now; check where they come from, and write the hashes again"
-    )]
+    #[error("no file of `{item}` has a hash that was asked for: the index has other files now{}", next_step(self.hint()))]
     OtherFiles {
         /// The locked requirement.
         item: String,
     },
     /// Longer than any requirement.
-    #[error("`{item}` is longer than {limit} characters; it is no requirement")]
+    #[error("`{item}` is longer than {limit} characters{}", next_step(self.hint()))]
     TooLong {
         /// The item.
         item: String,
@@ -102,7 +100,7 @@ pub enum RequirementError {
         limit: usize,
     },
     /// More than belljar takes.
-    #[error("more than {limit} {what}; ask for fewer")]
+    #[error("more than {limit} {what}{}", next_step(self.hint()))]
     TooMany {
         /// What there are too many of.
         what: &'static str,
@@ -126,7 +124,7 @@ pub enum RequirementError {
         problem: Box<RequirementError>,
     },
     /// A comment goes on in the next line for one tool and ends for another.
-    #[error("a comment ends with `\\`, which installers read in two ways; remove it")]
+    #[error("a comment ends with `\\`, which installers read in two ways{}", next_step(self.hint()))]
     ContinuedComment,
     /// The document is not TOML.
     #[error("not valid TOML: {message}")]
@@ -135,7 +133,7 @@ pub enum RequirementError {
         message: String,
     },
     /// A value of the wrong kind.
-    #[error("`{key}` must be {expected}")]
+    #[error("`{key}` must be {expected}{}", next_step(self.hint()))]
     Kind {
         /// The key.
         key: String,
@@ -143,13 +141,13 @@ pub enum RequirementError {
         expected: &'static str,
     },
     /// A key that the document must have.
-    #[error("`{key}` is missing")]
+    #[error("`{key}` is missing{}", next_step(self.hint()))]
     Missing {
         /// The key.
         key: String,
     },
     /// A key that means nothing here.
-    #[error("unknown key `{key}`; there are {known}")]
+    #[error("unknown key `{key}`{}", next_step(self.hint()))]
     UnknownKey {
         /// The key.
         key: String,
@@ -157,15 +155,13 @@ pub enum RequirementError {
         known: &'static str,
     },
     /// Dependencies that only a build of the project would tell.
-    #[error(
-        "`{key}` is dynamic: only building the project would tell; list the dependencies in the file, or in a group"
-    )]
+    #[error("`{key}` is dynamic: only building the project would tell{}", next_step(self.hint()))]
     Dynamic {
         /// The key.
         key: &'static str,
     },
     /// A group that is nowhere.
-    #[error("there is no group or extra `{group}`; there are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    #[error("there is no group or extra `{group}`{}", next_step(self.hint()))]
     NoGroup {
         /// The group.
         group: String,
@@ -173,41 +169,39 @@ pub enum RequirementError {
         known: Vec<String>,
     },
     /// One name, twice.
-    #[error("there are two groups `{group}`, which are one name; rename one")]
+    #[error("there are two groups `{group}`, which are one name{}", next_step(self.hint()))]
     TwoGroups {
         /// The name.
         group: String,
     },
     /// A group that includes itself.
-    #[error("group `{group}` includes itself; take the circle apart")]
+    #[error("group `{group}` includes itself{}", next_step(self.hint()))]
     Cycle {
         /// The group.
         group: String,
     },
     /// A package that the document takes from elsewhere; the index may have a stranger's of that name.
     #[error(
-        "[tool.uv.sources] takes `{name}` from elsewhere than the index, which belljar does not follow; remove the source, or the requirement"
+        "[tool.uv.sources] takes `{name}` from elsewhere than the index, which belljar does not follow{}", next_step(self.hint())
     )]
     Source {
         /// The package.
         name: String,
     },
     /// A lock file of another format.
-    #[error(
-        "lock file of version `{version}`; belljar reads 1.x: write it again, for example with uv export --format pylock.toml"
-    )]
+    #[error("lock file of version `{version}`, and belljar reads 1.x{}", next_step(self.hint()))]
     LockVersion {
         /// The version.
         version: String,
     },
     /// A locked package that comes from the machine where the lock was made.
-    #[error("package `{name}` is locked to a path of another machine; take it from the index, or from a URL")]
+    #[error("package `{name}` is locked to a path of another machine{}", next_step(self.hint()))]
     LockedPath {
         /// The package.
         name: String,
     },
     /// A locked package that nothing pins.
-    #[error("package `{name}` is locked without {what}; write the lock again")]
+    #[error("package `{name}` is locked without {what}{}", next_step(self.hint()))]
     Unlocked {
         /// The package.
         name: String,
@@ -215,16 +209,16 @@ pub enum RequirementError {
         what: &'static str,
     },
     /// A script that has two blocks of metadata.
-    #[error("there are two `# /// script` blocks; keep one")]
+    #[error("there are two `# /// script` blocks{}", next_step(self.hint()))]
     TwoBlocks,
     /// A script whose block does not end.
-    #[error("the `# /// script` block does not end; close it with a line `# ///`")]
+    #[error("the `# /// script` block does not end{}", next_step(self.hint()))]
     OpenBlock,
     /// A script that says nothing of its requirements.
-    #[error("there is no `# /// script` block; add one with `dependencies = [...]`")]
+    #[error("there is no `# /// script` block{}", next_step(self.hint()))]
     NoBlock,
     /// A file of a kind that belljar does not read.
-    #[error("{} is none of *.txt, *.in, pyproject.toml, pylock.toml, pylock.*.toml and *.py{}", file.display(), if *lock { "; write a lock that can be read with uv export --format pylock.toml" } else { "" })]
+    #[error("{} is none of *.txt, *.in, pyproject.toml, pylock.toml, pylock.*.toml and *.py{}", file.display(), next_step(self.hint()))]
     UnknownFile {
         /// The file.
         file: PathBuf,
@@ -232,7 +226,7 @@ pub enum RequirementError {
         lock: bool,
     },
     /// A file that cannot be read.
-    #[error("requirements cannot be read from {}: {cause}", file.display())]
+    #[error("requirements cannot be read from {}: {cause}{}", file.display(), next_step(self.hint()))]
     Read {
         /// The file.
         file: PathBuf,
@@ -240,13 +234,72 @@ pub enum RequirementError {
         cause: io::Error,
     },
     /// A file that is larger than any of its kind.
-    #[error("{} is larger than {limit} MiB; it is no list of requirements", file.display())]
+    #[error("{} is larger than {limit} MiB{}", file.display(), next_step(self.hint()))]
     TooLarge {
         /// The file.
         file: PathBuf,
         /// What is allowed.
         limit: u64,
     },
+}
+
+impl Hinted for RequirementError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let step = match self {
+            Self::Syntax { .. } | Self::Character { .. } => EXAMPLE,
+            Self::Option { hint, .. } => hint,
+            Self::Path { .. } => {
+                "name a package of the index, or a wheel as `name @ file:///folder/name.whl` with --allow-urls"
+            }
+            Self::FileName { .. } => "name a package of the index",
+            Self::Url { .. } => "allow that with --allow-urls",
+            // What is wrong with these says what to write.
+            Self::Link { .. } | Self::Toml { .. } => return None,
+            Self::Build { .. } => "allow that in a jar with --allow-builds",
+            Self::HashOfRange { .. } => "pin it with `==`",
+            Self::Hash { .. } => "write sha256:, sha384: or sha512: and the digest in hexadecimal",
+            Self::OtherFiles { .. } => "check where they come from, and write the hashes again",
+            Self::TooLong { .. } => "name a package, and each in an item of its own",
+            Self::TooMany { .. } => "ask for fewer",
+            Self::At { problem, .. } | Self::In { problem, .. } => return problem.hint(),
+            Self::ContinuedComment => "remove it",
+            Self::Kind {
+                expected: "a list of strings",
+                ..
+            } => "write for example [\"pandas>=2\"]",
+            Self::Kind {
+                expected: "a list", ..
+            } => "write it in brackets, [ ]",
+            Self::Kind {
+                expected: "a string", ..
+            } => "put it in quotes",
+            Self::Kind { .. } => "change it in the file, or write the file again",
+            Self::Missing { key } if key == "[project]" => {
+                "add it with `dependencies = [...]`, or name a group of the file with --group"
+            }
+            Self::Missing { .. } => "write the file again",
+            Self::UnknownKey { known, .. } => return Some(format!("there are {known}").into()),
+            Self::Dynamic { .. } => "list the dependencies in the file, or in a group",
+            Self::NoGroup { known, .. } if known.is_empty() => "there are none",
+            Self::NoGroup { known, .. } => return Some(format!("there are {}", known.join(", ")).into()),
+            Self::TwoGroups { .. } => "rename one",
+            Self::Cycle { .. } => "take the circle apart",
+            Self::Source { .. } => "remove the source, or the requirement",
+            Self::LockVersion { .. } => "write it again, for example with `uv export --format pylock.toml`",
+            Self::LockedPath { .. } => "take it from the index, or from a URL",
+            Self::Unlocked { .. } => "write the lock again",
+            Self::TwoBlocks => "keep one",
+            Self::OpenBlock => "close it with a line `# ///`",
+            Self::NoBlock => "add one with `dependencies = [...]`",
+            Self::UnknownFile { lock: true, .. } => {
+                "write a lock that can be read with `uv export --format pylock.toml`"
+            }
+            Self::UnknownFile { .. } => "name one of these",
+            Self::Read { cause, .. } => unread(cause),
+            Self::TooLarge { .. } => "name a list of requirements",
+        };
+        Some(step.into())
+    }
 }
 
 impl RequirementError {
@@ -256,6 +309,16 @@ impl RequirementError {
             place: place.into(),
             problem: Box::new(self),
         }
+    }
+}
+
+/// What to do about a file that cannot be read.
+fn unread(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::NotFound => "name a file that is there",
+        io::ErrorKind::PermissionDenied => "let yourself read it (`ls -l` shows whose it is)",
+        io::ErrorKind::InvalidData => "save it as UTF-8",
+        _ => "name a plain file",
     }
 }
 

@@ -9,7 +9,9 @@ mod refused;
 mod specifiers;
 mod txt;
 
+use super::error::EXAMPLE;
 use super::*;
+use crate::error::Hinted;
 
 const URLS: Allow = Allow {
     builds: false,
@@ -28,12 +30,21 @@ fn canonical(text: &str, allow: Allow) -> String {
     }
 }
 
+/// A refusal as it is told, but for the example that ends each mistake in an item.
+fn told(error: RequirementError) -> String {
+    if error.hint().as_deref() == Some(EXAMPLE) {
+        error.message()
+    } else {
+        error.to_string()
+    }
+}
+
 /// The message of a refusal.
 #[track_caller]
 fn refusal(text: &str, allow: Allow) -> String {
     match Requirement::parse(text, allow) {
         Ok(requirement) => panic!("{text:?} was taken as `{requirement}`"),
-        Err(error) => error.to_string(),
+        Err(error) => told(error),
     }
 }
 
@@ -113,7 +124,7 @@ fn there_is_an_end_to_lists_and_items() {
     assert_eq!(
         error,
         format!(
-            "`{}...` is longer than 4096 characters; it is no requirement",
+            "`{}...` is longer than 4096 characters; name a package, and each in an item of its own",
             "a".repeat(97)
         )
     );

@@ -145,15 +145,15 @@ fn slips_are_named_with_their_line() {
     );
     assert_eq!(
         refusal("system = 1"),
-        "jar.toml:1: `system` must be true or false, not integer"
+        "jar.toml:1: `system` must be true or false, not integer; write for example system = false"
     );
     assert_eq!(
         refusal("profile = 1"),
-        "jar.toml:1: `profile` must be a table, not integer"
+        "jar.toml:1: `profile` must be a table, not integer; write for example [profile.ci]"
     );
     assert_eq!(
         refusal("mount = \"/a\""),
-        "jar.toml:1: `mount` must be a list, not string"
+        "jar.toml:1: `mount` must be a list, not string; write for example mount = [\"/srv/data:/data:ro\"]"
     );
     assert!(refusal("memory = ").starts_with("jar.toml:1: not valid TOML: "));
     assert!(refusal("pids = 1\npids = 2").starts_with("jar.toml:2: not valid TOML: duplicate key"));
@@ -276,11 +276,11 @@ fn paths_and_variables_are_refused_where_they_stand() {
         ),
         (
             "env = [\"=x\"]",
-            "jar.toml:1: environment variable \"\" is not a name: use letters, digits and `_`, no `=`, space or control character",
+            "jar.toml:1: environment variable \"\" is not a name; use letters, digits and `_`, no `=`, space or control character",
         ),
         (
             "env = { A = 1 }",
-            "jar.toml:1: `env` must be a string, not integer",
+            "jar.toml:1: `env` must be a string, not integer; write for example env = { API_URL = \"http://127.0.0.1\" }",
         ),
     ];
     for (text, message) in expected {

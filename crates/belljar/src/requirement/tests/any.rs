@@ -228,6 +228,9 @@ proptest! {
                 Err(error) => {
                     let message = error.to_string();
                     prop_assert!(message.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{message:?}");
+                    // Whatever was written, the text is cut where the next step begins.
+                    let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                    prop_assert_eq!(error.message() + &hint, message);
                 }
             }
         }

@@ -38,7 +38,7 @@ other = { git = "https://example.org/other" }
 "#;
 
 fn project(text: &str, group: Option<&str>) -> Result<Vec<String>, String> {
-    let all = Requirements::pyproject(text, group, NONE).map_err(|error| error.to_string())?;
+    let all = Requirements::pyproject(text, group, NONE).map_err(told)?;
     Ok(all.lines().collect())
 }
 
@@ -79,11 +79,11 @@ fn a_project_that_cannot_be_read() {
         (Some("a"), "group `a` includes itself; take the circle apart"),
         (
             Some("number"),
-            "`dependency-groups.number` must be a list of strings",
+            "`dependency-groups.number` must be a list of strings; write for example [\"pandas>=2\"]",
         ),
         (
             Some("odd"),
-            "`dependency-groups.odd` must be a list of strings and { include-group = \"name\" }",
+            "`dependency-groups.odd` must be a list of strings and { include-group = \"name\" }; change it in the file, or write the file again",
         ),
         (
             Some("url"),
@@ -110,20 +110,26 @@ fn a_project_that_cannot_be_read() {
     );
 
     for (text, message) in [
-        ("", "`[project]` is missing"),
+        (
+            "",
+            "`[project]` is missing; add it with `dependencies = [...]`, or name a group of the file with --group",
+        ),
         (
             "[project]\ndynamic = ['dependencies']",
             "`dependencies` is dynamic: only building the project would tell; list the dependencies in the file, or in a group",
         ),
         (
             "[project]\ndependencies = 'x'",
-            "`project.dependencies` must be a list",
+            "`project.dependencies` must be a list; write it in brackets, [ ]",
         ),
         (
             "[project]\ndependencies = [1]",
-            "`project.dependencies` must be a list of strings",
+            "`project.dependencies` must be a list of strings; write for example [\"pandas>=2\"]",
         ),
-        ("project = 1", "`project` must be a table"),
+        (
+            "project = 1",
+            "`project` must be a table; change it in the file, or write the file again",
+        ),
         (
             "[project]\ndependencies = ['-e .']",
             "project.dependencies: `-e .` is an option, not a requirement; folders of the host are not installed; name a package of the index",
@@ -142,7 +148,7 @@ fn a_project_that_cannot_be_read() {
         ),
         (
             "[project]\n[dependency-groups]\n'a b' = []",
-            "`dependency-groups.a b` must be named with letters, digits and ._-",
+            "`dependency-groups.a b` must be named with letters, digits and ._-; change it in the file, or write the file again",
         ),
     ] {
         assert_eq!(project(text, None).unwrap_err(), message, "{text}");
@@ -186,7 +192,7 @@ fn a_tower_of_groups_is_read_once() {
 }
 
 fn script(source: &str) -> Result<Option<Requirements>, String> {
-    Requirements::script(source, NONE).map_err(|error| error.to_string())
+    Requirements::script(source, NONE).map_err(told)
 }
 
 #[test]
@@ -243,7 +249,10 @@ fn a_script_whose_block_cannot_be_read() {
             block.replace("[]", "['-r x']"),
             "dependencies: `-r x` is an option, not a requirement; name each file of requirements itself",
         ),
-        (block.replace("[]", "3"), "`dependencies` must be a list"),
+        (
+            block.replace("[]", "3"),
+            "`dependencies` must be a list; write it in brackets, [ ]",
+        ),
     ] {
         assert_eq!(script(&source).unwrap_err(), message, "{source}");
     }
@@ -258,7 +267,7 @@ fn files_are_read_by_their_names() {
         path
     };
     let lines = |path: &Path, group| {
-        let all = Requirements::read(path, group, NONE).map_err(|error| error.to_string())?;
+        let all = Requirements::read(path, group, NONE).map_err(told)?;
         Ok::<Vec<String>, String>(all.lines().collect())
     };
     assert_eq!(lines(&file("a.txt", b"numpy\n"), None).unwrap(), ["numpy"]);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn lines(text: &str, allow: Allow) -> Result<Vec<String>, String> {
-    let all = Requirements::pylock(text, allow).map_err(|error| error.to_string())?;
+    let all = Requirements::pylock(text, allow).map_err(told)?;
     Ok(all.lines().collect())
 }
 
@@ -120,21 +120,24 @@ fn what_a_lock_does_not_hold_is_refused() {
         ),
         (
             format!("[[packages]]\nname = 'x'\nversion = '1.*'\n{wheel}"),
-            "package x: `version` must be a version",
+            "package x: `version` must be a version; change it in the file, or write the file again",
         ),
         (
             format!("[[packages]]\nname = '-r x'\nversion = '1'\n{wheel}"),
-            "`packages.name` must be the name of a package",
+            "`packages.name` must be the name of a package; change it in the file, or write the file again",
         ),
         (
             format!("[[packages]]\nname = 'x'\nversion = '1 --pre'\n{wheel}"),
-            "package x: `version` must be a version",
+            "package x: `version` must be a version; change it in the file, or write the file again",
         ),
         (
             format!("[[packages]]\nname = 'x'\nversion = '1'\nmarker = 'x'\n{wheel}"),
             "package x: cannot read `x` at column 1: expected a marker variable such as python_version or sys_platform, or a quoted string",
         ),
-        ("[[packages]]\nversion = '1'".into(), "`packages.name` is missing"),
+        (
+            "[[packages]]\nversion = '1'".into(),
+            "`packages.name` is missing; write the file again",
+        ),
         (
             "[[packages]]\nname = 'x'\ndirectory = { path = '.' }".into(),
             "package x: package `x` is locked to a path of another machine; take it from the index, or from a URL",
@@ -143,8 +146,14 @@ fn what_a_lock_does_not_hold_is_refused() {
             "[[packages]]\nname = 'x'\narchive = { path = 'x.whl' }".into(),
             "package x: `x` comes from a URL and not from the index; allow that with --allow-urls",
         ),
-        ("packages = 1".into(), "`packages` must be a list"),
-        ("packages = [1]".into(), "`packages` must be a list of tables"),
+        (
+            "packages = 1".into(),
+            "`packages` must be a list; write it in brackets, [ ]",
+        ),
+        (
+            "packages = [1]".into(),
+            "`packages` must be a list of tables; change it in the file, or write the file again",
+        ),
     ] {
         assert_eq!(lines(&lock(&packages), Allow::default()).unwrap_err(), message);
     }

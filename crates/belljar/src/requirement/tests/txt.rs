@@ -13,7 +13,7 @@ fn lines(text: &str) -> Vec<String> {
 fn error(text: &str) -> String {
     match Requirements::requirements_txt(text, Allow::default()) {
         Ok(all) => panic!("taken as {all}"),
-        Err(error) => error.to_string(),
+        Err(error) => told(error),
     }
 }
 

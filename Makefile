@@ -191,7 +191,7 @@ install: build  ## Install binary, man pages and completions below PREFIX
 	install -Dm755 $(BELLJAR) "$(DESTDIR)$(PREFIX)/bin/belljar"
 	mkdir -p "$(DESTDIR)$(PREFIX)/share/man/man1"
 	$(BELLJAR) man > "$(DESTDIR)$(PREFIX)/share/man/man1/belljar.1"
-	for command in run exec shell plan doctor; do \
+	for command in run exec shell plan env doctor; do \
 		$(BELLJAR) man $$command > "$(DESTDIR)$(PREFIX)/share/man/man1/belljar-$$command.1"; \
 	done
 	mkdir -p "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \

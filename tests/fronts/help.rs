@@ -2,7 +2,16 @@
 
 use crate::harness::{Place, Who, everyone, finish};
 
-const COMMANDS: [&str; 7] = ["run", "exec", "shell", "plan", "doctor", "completions", "man"];
+const COMMANDS: [&str; 8] = [
+    "run",
+    "exec",
+    "shell",
+    "plan",
+    "env",
+    "doctor",
+    "completions",
+    "man",
+];
 
 fn place() -> Place {
     Place::new(everyone()[0])
@@ -19,6 +28,16 @@ fn help_of_each_command() {
         assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{command}");
         assert!(help.stdout.contains("Examples:"), "{command} teaches by example");
         insta::assert_snapshot!(format!("help_{command}"), help.stdout);
+    }
+    // Nobody is left out of the list above.
+    let listed = whole.stdout.split("Commands:\n").nth(1).expect("commands");
+    let listed = listed.lines().take_while(|line| !line.is_empty());
+    let names: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, COMMANDS);
+    for command in ["list", "build", "prune"] {
+        let help = place.run(&["env", command, "--help"]);
+        assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{command}");
+        insta::assert_snapshot!(format!("help_env_{command}"), help.stdout);
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::bail;
 use crate::repository;
 
 const DOCUMENT: &str = "SECURITY.md";
-/// DESIGN: seven promises. A document that lost one must not pass.
+/// A document that lost a promise must not pass.
 const PROMISES: usize = 7;
 /// The folder whose files are tests themselves.
 const ATTACKS: &str = "tests/attacks/";

@@ -82,8 +82,8 @@ pub fn page(figures: &Figures) -> String {
          ## Again\n\n\
          ```\n\
          apt-get install bubblewrap firejail crun runc runsc podman   # as many of them as you like\n\
-         make bench\n\
-         make soak                                                    # 2,000 runs in a row\n\
+         make bench                                                   # this page, warm.md, package.md and environments.md\n\
+         make neighbours                                              # neighbours.md\n\
          ```\n",
         figures.python.display(),
         figures.rounds,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from support import ROOT
@@ -35,15 +34,3 @@ def test_an_example(name: str) -> None:
     assert told.returncode == 0, told.stderr
     for line in TOLD[name]:
         assert line in told.stdout, told.stdout
-
-
-def test_the_readme_runs_as_it_is_written(tmp_path: Path) -> None:
-    page = (ROOT / "README.md").read_text()
-    block = page.split("```python\n")[1].split("```")[0]
-    (tmp_path / "readme.py").write_text(
-        block
-        + "assert count('to be or not to be') == {'to': 2, 'be': 2, 'or': 1, 'not': 1}\n"
-        + "assert outcome.value == 2 and 'ZeroDivisionError' in run('1/0').for_model()\n"
-    )
-    told = subprocess.run([sys.executable, str(tmp_path / "readme.py")], capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr

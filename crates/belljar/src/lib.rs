@@ -88,3 +88,8 @@ pub fn prepare_in(policy: &Policy, host: &Host, environment: Option<&Environment
     };
     Ok(Plan::resolve(policy, host, &interpreter)?)
 }
+
+/// What the README shows in Rust runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -11,13 +11,26 @@ if TYPE_CHECKING:
     from ._outcome import Outcome
 
 
+def printable(text: str) -> str:
+    """What belljar says itself may quote a guest, and a terminal obeys escape sequences and marks that reorder text:
+    such characters become what they are written as in Python."""
+    if text.isprintable():
+        return text
+    plain = [char if char.isprintable() or char in PLAIN else char.encode("unicode_escape").decode() for char in text]
+    return "".join(plain)
+
+
+# No-break and ideographic spaces are no trouble.
+PLAIN = "\n\t\xa0\u3000"
+
+
 class BelljarError(Exception):
-    """The root of everything that belljar raises."""
+    """The root of everything that belljar raises; its text can be printed, whatever a guest put into it."""
 
     def __init__(self, message: str = "", hint: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = printable(message)
+        self.hint = hint and printable(hint)
 
     def __str__(self) -> str:
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
@@ -51,7 +64,10 @@ class JobCancelled(BelljarError):
 
 
 class GuestError(BelljarError):
-    """The guest failed: it raised, exited, died or hit a limit. Also an instance of the nearest built-in exception."""
+    """The guest failed: it raised, exited, died or hit a limit. Also an instance of the nearest built-in exception.
+
+    What the guest says is in `args`, `message`, `traceback` and `causes` as it said it; `str()` can be printed.
+    """
 
     #: Name of the exception's class in the guest, such as `"ZeroDivisionError"`; None where nothing was raised.
     type_name: str | None = None
@@ -70,7 +86,7 @@ class GuestError(BelljarError):
     _nearest: str | None = None
 
     def __str__(self) -> str:
-        return self.message
+        return printable(self.message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # These are no attributes of the object's dict, and no class that a pickle could name.
@@ -103,7 +119,8 @@ def rebuild(
     beside: dict[str, Any] | None = None,
 ) -> BelljarError:
     """An error again, from its pickle."""
-    error = (mixed(name) if name is not None else plain)(message)
+    # A syntax error is printed by what it was made with.
+    error = (mixed(name) if name is not None else plain)(printable(message))
     error.__dict__.update(state)
     for key, value in (beside or {}).items():
         setattr(error, key, value)
@@ -151,7 +168,8 @@ def raised(exception: dict[str, Any]) -> GuestError:
     # A class of the guest's own says what it is derived from; the list above decides what of that counts.
     names = [name, *map(str, exception.get("bases") or ())]
     nearest = next((base for base in names if base in NEAREST or base in TEXT_ERRORS), name)
-    error = mixed(nearest)(message, in_python(exception.get("hint")))
+    error = mixed(nearest)(printable(message), in_python(exception.get("hint")))
+    error.message, error.args = message, (message,)
     given = exception.get("args")
     if isinstance(given, list) and given:
         error.args = tuple(given)
@@ -163,7 +181,7 @@ def raised(exception: dict[str, Any]) -> GuestError:
         error.errno = exception.get("errno")
         error.filename = exception.get("filename")
     # Python 3.11 and later print notes below the traceback.
-    notes = ["in the guest:\n" + error.traceback.rstrip()] if error.traceback else []
+    notes = ["in the guest:\n" + printable(error.traceback.rstrip())] if error.traceback else []
     if error.hint:
         notes.append(f"hint: {error.hint}")
     error.__dict__["__notes__"] = notes

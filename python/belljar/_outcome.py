@@ -229,7 +229,7 @@ class Outcome:
         }
 
     def __repr__(self) -> str:
-        more = f" {self._exception['type']}" if self._exception else ""
+        more = f" {errors.printable(str(self._exception['type']))}" if self._exception else ""
         return f"<Outcome {self.status}{more}, {self.usage.wall:.3f} s>"
 
 

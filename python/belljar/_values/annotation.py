@@ -10,6 +10,7 @@ from typing import Any
 from belljar._errors import ValueRefused
 
 CLASSES = 10_000
+ERRORS = 20
 
 
 class Classes:
@@ -75,9 +76,17 @@ def fields(kind: type) -> list[Any]:
 
 
 def refused(kind: type, error: Exception) -> ValueRefused:
+    # What pydantic says of a million wrong items takes a hundred times as much as they did.
+    count = error.error_count() if hasattr(error, "error_count") else 0
+    reason = f"{count} errors" if count > ERRORS else str(error)
     return ValueRefused(
-        f"{kind.__qualname__} does not take what the guest sent: {type(error).__name__}: {error}"[:1000]
+        f"{kind.__qualname__} does not take what the guest sent: {type(error).__name__}: {reason}"[:1000]
     )
+
+
+def listed(names: list[str]) -> str:
+    """Names that a guest chose, in a message."""
+    return ", ".join([name if name.isidentifier() else repr(name[:60]) for name in names[:100]])
 
 
 def member(kind: Any, name: object, value: object) -> Any:
@@ -91,7 +100,7 @@ def member(kind: Any, name: object, value: object) -> Any:
 
 def named_tuple(kind: Any, names: list[str], row: tuple[Any, ...]) -> Any:
     if list(kind._fields) != names:
-        raise refused(kind, TypeError(f"its fields are {', '.join(names)}"))
+        raise refused(kind, TypeError(f"its fields are {listed(names)}"))
     try:
         return kind(*row)
     except Exception as error:
@@ -103,7 +112,7 @@ def data_class(kind: Any, names: list[str], row: dict[str, Any]) -> Any:
     known = {field.name: field for field in dataclasses.fields(kind)}
     try:
         if known.keys() != row.keys():
-            raise TypeError(f"its fields are {', '.join(names)}")
+            raise TypeError(f"its fields are {listed(names)}")
         made = kind(**{name: value for name, value in row.items() if known[name].init})
         for name, value in row.items():
             if not known[name].init:

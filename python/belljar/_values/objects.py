@@ -51,7 +51,7 @@ def objects(reader: Reader, count: int) -> Column:
             check_keys(reader, names)
         if len(set(names)) != width:
             raise malformed("equal fields in a record")
-        rows = list(zip(*[reader.column(count, f".{name}") for name in names], strict=True))
+        rows = list(zip(*[reader.column(count, field_step(name)) for name in names], strict=True))
     else:
         reader.blob(count)
         rows = [()] * count
@@ -70,6 +70,11 @@ def objects(reader: Reader, count: int) -> Column:
         return made
     sets = [{*fields, *extra} for fields, extra in zip(chosen, more, strict=True)]
     return build(reader, kind, flavour, names, list(zip(made, sets, strict=True)))
+
+
+def field_step(name: str) -> str:
+    """How a field is reached. A guest may call it anything."""
+    return f".{name}" if name.isidentifier() and len(name) <= 60 else f".{name[:60]!r}"
 
 
 def build(reader: Reader, kind: Any, flavour: str, names: list[str], rows: Column) -> Column:

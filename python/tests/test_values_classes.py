@@ -97,6 +97,48 @@ class Box(Generic[T]):
 LINE = Line([Point(1, 2.5), Point(3)], Colour.RED)
 
 
+@dataclass(frozen=True)
+class Account:
+    """Whose fields are in part none of a caller's business."""
+
+    name: str
+    admin: bool = field(init=False)
+    trusted: bool = field(init=False, default=False)
+    rights: list[str] = field(init=False, default_factory=list)
+    #: Set later, by a method.
+    seen: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "admin", self.name == "root")
+
+
+@dataclass(slots=True)
+class Slotted:
+    name: str
+    fixed: int = field(init=False, default=1)
+    seen: int = field(init=False)
+
+
+def test_what_a_class_computes_is_its_own() -> None:
+    """A guest can set any attribute of its own copy; the host's class says what the value is."""
+    forged = Account("guest")
+    for name, value in {"admin": True, "trusted": True, "rights": ["all"], "seen": 7}.items():
+        object.__setattr__(forged, name, value)
+    made = back(forged, Account)
+    assert (made.name, made.admin, made.trusted, made.rights, made.seen) == ("guest", False, False, [], 7)
+    # It is what the class says for that name, not what is harmless.
+    root = Account("root")
+    object.__setattr__(root, "seen", 1)
+    object.__setattr__(root, "admin", False)
+    assert back(root, Account).admin is True
+    slotted = Slotted("x")
+    slotted.fixed, slotted.seen = 2, 3
+    made = back(slotted, Slotted)
+    assert (made.fixed, made.seen) == (1, 3)
+    # Without the class it is data.
+    assert back(forged)["admin"] is True
+
+
 def test_plain_without_annotation() -> None:
     assert back(LINE) == {
         "points": [{"x": 1, "y": 2.5, "double": 2}, {"x": 3, "y": 0.0, "double": 6}],

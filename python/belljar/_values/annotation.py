@@ -108,14 +108,17 @@ def named_tuple(kind: Any, names: list[str], row: tuple[Any, ...]) -> Any:
 
 
 def data_class(kind: Any, names: list[str], row: dict[str, Any]) -> Any:
-    """Through its own `__init__`, so that what it checks is checked."""
+    """Through its own `__init__`, so that what it checks is checked.
+
+    What that takes from nobody, no guest chooses either; only where the class gives it no value has it the guest's.
+    """
     known = {field.name: field for field in dataclasses.fields(kind)}
     try:
         if known.keys() != row.keys():
             raise TypeError(f"its fields are {listed(names)}")
         made = kind(**{name: value for name, value in row.items() if known[name].init})
         for name, value in row.items():
-            if not known[name].init:
+            if not known[name].init and not hasattr(made, name):
                 object.__setattr__(made, name, value)
         return made
     except Exception as error:

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use belljar::outcome::Status;
-use belljar::{Error, Outcome};
+use belljar::{Error, Outcome, Process};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::glass::{code, jar, told};
@@ -103,7 +103,7 @@ both! {
         }
         kill(init_of(running.warden_pid()).expect("an init"));
         match running.wait() {
-            Err(Error::Lost { process: "jar init", how }) => assert!(how.contains("0x9"), "{how}"),
+            Err(Error::Lost { process: Process::JarInit, how }) => assert!(how.contains("0x9"), "{how}"),
             other => panic!("{other:?}"),
         }
     }
@@ -111,7 +111,7 @@ both! {
     fn killed_warden_takes_everything_along(_who) {
         for after in moments(18) {
             match murder("warden", after) {
-                Err(Error::Lost { process: "warden", .. }) => {}
+                Err(Error::Lost { process: Process::Warden, .. }) => {}
                 other => panic!("after {after:?}: {other:?}"),
             }
         }
@@ -120,7 +120,7 @@ both! {
     fn killed_init_takes_the_guest_along(_who) {
         for after in moments(16) {
             match murder("init", after) {
-                Err(Error::Lost { process: "jar init", .. } | Error::Setup { .. }) => {}
+                Err(Error::Lost { process: Process::JarInit, .. } | Error::Setup { .. }) => {}
                 Ok(outcome) if matches!(outcome.status, Status::Signalled | Status::Cancelled) => {}
                 other => panic!("after {after:?}: {other:?}"),
             }

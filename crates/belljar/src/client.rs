@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use belljar_linux::cgroup::Hierarchy;
 
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::job::{Job, Live, Which};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
@@ -126,7 +126,7 @@ impl Running {
                     sweep::sweep_after(groups, self.warden.id());
                 }
                 Err(Error::Lost {
-                    process: "warden",
+                    process: Process::Warden,
                     how: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
                 })
             }

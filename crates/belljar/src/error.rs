@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
+
 use crate::outcome::Outcome;
 
 /// Why belljar itself could not do what was asked.
@@ -85,14 +87,51 @@ pub enum Error {
     /// What a job depends on is not what it should be; nothing of the job has run.
     #[error("what the job depends on changed before it could start{}", next_step(self.hint()))]
     Gate,
-    /// A process of ours ended before its work was done.
-    #[error("the {process} ended unexpectedly ({how}){}", next_step(self.hint()))]
+    /// A process of ours ended, or fell silent, before its work was done.
+    #[error("the {process} was lost ({how}){}", next_step(self.hint()))]
     Lost {
-        /// Which: `warden` or `jar init`.
-        process: &'static str,
-        /// How it ended.
+        /// Which.
+        process: Process,
+        /// How it ended, or what did not happen.
         how: String,
     },
+}
+
+/// What of ours can be lost: a process, or what stands for several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Process {
+    /// Whoever asked the warden.
+    Caller,
+    /// The warden.
+    Warden,
+    /// A thread of this process that waits for a job.
+    JobThread,
+    /// The first process of a jar.
+    JarInit,
+    /// All processes of a jar.
+    Jar,
+    /// The first process of a cabinet.
+    Keeper,
+    /// The keeper with its template.
+    Cabinet,
+    /// The process that runs a job in a warm jar.
+    Worker,
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Caller => "caller",
+            Self::Warden => "warden",
+            Self::JobThread => "thread of a job",
+            Self::JarInit => "jar init",
+            Self::Jar => "jar",
+            Self::Keeper => "keeper",
+            Self::Cabinet => "cabinet",
+            Self::Worker => "worker",
+        })
+    }
 }
 
 /// An error that may know the next step. Its text ends with that, after a semicolon; these two are the text taken

@@ -65,7 +65,7 @@ pub mod wire;
 
 pub use command::{Child, Command, Stdio};
 pub use environment::{Environment, Environments};
-pub use error::{CallError, Error, Hinted};
+pub use error::{CallError, Error, Hinted, Process};
 pub use host::Host;
 pub use job::Job;
 pub use outcome::Outcome;

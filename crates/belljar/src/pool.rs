@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::job::{Job, Program};
 use crate::outcome::Outcome;
 use crate::sandbox::{Sandbox, call_job, value_of};
@@ -245,7 +245,7 @@ impl Task {
     pub fn wait(mut self) -> Result<Outcome, Error> {
         self.join().unwrap_or_else(|| {
             Err(Error::Lost {
-                process: "thread of a job",
+                process: Process::JobThread,
                 how: "it panicked".into(),
             })
         })

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Parked, Spec, Told};
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::plan::Plan;
 
 /// Both sides must be of one version.
@@ -107,7 +107,7 @@ impl FromKeeper {
                 timings,
             } => {
                 let fds: [OwnedFd; 9] = fds.try_into().map_err(|_| Error::Lost {
-                    process: "keeper",
+                    process: Process::Keeper,
                     how: "it sent a worker without its descriptors".into(),
                 })?;
                 let [

@@ -159,7 +159,7 @@ pub(super) fn start(blueprint: &Blueprint<'_>, groups: &[OwnedFd]) -> io::Result
 pub(super) fn keys(plan: &Plan, gate: BorrowedFd<'_>) -> Result<Keys, Failure> {
     let lost = || ("build a jar".to_owned(), io::ErrorKind::UnexpectedEof.into());
     match crate::jar::receive(gate) {
-        Ok(Some((Report::Started { draft: ruled, .. }, mut fds))) => {
+        Ok(Some((Report::Built { ruled }, mut fds))) => {
             let count = kinds(plan).len();
             if fds.len() != count + 2 + usize::from(ruled) {
                 return Err(lost());
@@ -274,11 +274,10 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
     let mut fds: Vec<BorrowedFd<'_>> = namespaces.iter().map(AsFd::as_fd).collect();
     fds.extend([workdir.as_fd(), script.as_fd()]);
     fds.extend(ruleset.as_ref().map(AsFd::as_fd));
-    let started = Report::Started {
-        draft: ruleset.is_some(),
-        terminal: false,
+    let built = Report::Built {
+        ruled: ruleset.is_some(),
     };
-    send(gate.as_fd(), &started, &fds);
+    send(gate.as_fd(), &built, &fds);
     // All of them are closed at once in a moment.
     std::mem::forget((namespaces, workdir, script, ruleset));
     Ok(())

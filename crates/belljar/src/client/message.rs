@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Hinted};
+use crate::error::{Error, Hinted, Process};
 use crate::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
 use crate::parcel::{Content, Parcel};
@@ -291,13 +291,10 @@ pub(crate) enum Reply {
     /// A program that cannot be run.
     Program { program: String, errno: i32 },
     /// A process that ended before its work was done.
-    Lost { process: String, how: String },
+    Lost { process: Process, how: String },
     /// Any other failure, as the warden words it.
     Failed { text: String, hint: Option<String> },
 }
-
-/// What a warden may lose: names that an error can have for ever, so none of them is taken from a message.
-const LOSABLE: [&str; 4] = ["jar init", "jar", "worker", "caller"];
 
 /// A parcel, but for what it holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -380,13 +377,7 @@ impl Reply {
                 },
                 Vec::new(),
             ),
-            Err(Error::Lost { process, how }) => (
-                Self::Lost {
-                    process: process.to_owned(),
-                    how,
-                },
-                Vec::new(),
-            ),
+            Err(Error::Lost { process, how }) => (Self::Lost { process, how }, Vec::new()),
             Err(error) => (
                 Self::Failed {
                     text: error.message(),
@@ -428,16 +419,47 @@ impl Reply {
                 program,
                 source: io::Error::from_raw_os_error(errno),
             }),
-            Self::Lost { process, how } => Err(Error::Lost {
-                process: LOSABLE.iter().find(|name| **name == process).unwrap_or(&"warden"),
-                how,
-            }),
+            Self::Lost { process, how } => Err(Error::Lost { process, how }),
             Self::Failed { text, hint } => Err(Error::Warden { text, hint }),
             // These come before the last word.
             Self::Output { .. } | Self::Item(_) => Err(Error::Lost {
-                process: "warden",
+                process: Process::Warden,
                 how: "it gave no outcome".into(),
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_is_what_the_caller_is_told() {
+        for process in [Process::Caller, Process::JarInit, Process::Jar, Process::Keeper] {
+            let how = "wait status 0x9".to_owned();
+            let (head, blobs, _) = Reply::new(Err(Error::Lost { process, how }));
+            let sent = serde_json::to_string(&head).unwrap();
+            let head: Reply = serde_json::from_str(&sent).unwrap();
+            let told = head.into_outcome(blobs, Vec::new()).unwrap_err();
+            assert!(
+                matches!(&told, Error::Lost { process: lost, .. } if *lost == process),
+                "{told}"
+            );
+            assert_eq!(
+                told.to_string(),
+                format!(
+                    "the {process} was lost (wait status 0x9); try again; if it happens again, BELLJAR_LOG=debug tells more"
+                )
+            );
+        }
+        // What the warden words itself keeps its next step apart.
+        let refused = crate::plan::Refusal::new("no a; b", "get; it");
+        let (head, blobs, _) = Reply::new(Err(refused.into()));
+        let told = head.into_outcome(blobs, Vec::new()).unwrap_err();
+        assert_eq!(
+            (told.message().as_str(), told.hint().as_deref()),
+            ("refused: no a; b", Some("get; it"))
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What init tells the warden.
+//! What a jar's init tells the warden, or the keeper of its cabinet.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -31,6 +31,12 @@ pub(crate) enum Report {
         draft: bool,
         /// Whether a terminal is among them.
         terminal: bool,
+    },
+    /// A warm jar is built and empty; the worker is yet to walk in. With it come descriptors: the jar's namespaces in the
+    /// plan's order, the working directory, the script's folder, and the Landlock ruleset if there is one.
+    Built {
+        /// Whether a ruleset is among them.
+        ruled: bool,
     },
     /// The guest's first process has ended.
     Ended {

@@ -14,7 +14,7 @@ use super::shelf::Shelf;
 use super::stats::{PoolStats, Sums, Warmed};
 use super::waiter::{Cancel, Grant, Waiter, lock};
 use super::worker::Worker;
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::sandbox::{Digest, Sandbox};
 
 /// How long warming up may take, imports counted.
@@ -302,7 +302,7 @@ impl Core {
             }
             if now >= until {
                 return Err(Error::Lost {
-                    process: "cabinet",
+                    process: Process::Cabinet,
                     how: format!(
                         "{} of {workers} workers after {} s",
                         warmed.ready,

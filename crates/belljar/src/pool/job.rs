@@ -10,7 +10,7 @@ use super::deliver::{Undelivered, deliver, unfit};
 use super::frame::frame;
 use super::waiter::Cancel;
 use crate::cabinet;
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::job::{Job, Program};
 use crate::outcome::{Captured, Changes, Outcome, Status, Usage};
 use crate::parcel::Parcel;
@@ -195,7 +195,7 @@ impl Core {
             };
         }
         Err(Error::Lost {
-            process: "worker",
+            process: Process::Worker,
             how: "it went before it had read its job, and so did others".into(),
         })
     }

@@ -7,7 +7,7 @@ use super::remote::Remote;
 use super::{Steering, run};
 use crate::cabinet::{self, Opening};
 use crate::client::{Reply, Request, receive_with, send};
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::job::Live;
 
 /// Serves the caller behind standard input; gives the exit code of the process.
@@ -78,7 +78,7 @@ fn asked(socket: &UnixStream) -> Result<Asked, Error> {
             .map(|(plan, job)| Asked::Job(Box::new(plan), Box::new(job))),
     };
     asked.ok_or(Error::Lost {
-        process: "caller",
+        process: Process::Caller,
         how: "it sent no job of this version".into(),
     })
 }

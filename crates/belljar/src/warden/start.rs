@@ -19,7 +19,7 @@ use super::init::{Init, pid_of};
 use super::outgoing::Outgoing;
 use super::pump::Input;
 use super::stream::Stream;
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::jar::{Report, Room, Sources, init, open_sources, receive};
 use crate::job::{Job, Live, Sink, Stdin};
 use crate::plan::{Namespace, Plan, Step};
@@ -117,7 +117,7 @@ impl Jar {
                 Ok(ended)
             }
             None => Err(Error::Lost {
-                process: "jar",
+                process: Process::Jar,
                 how: format!("not empty {} s after the kill", PATIENCE.as_secs()),
             }),
         }

@@ -7,7 +7,7 @@ use belljar_linux::{descriptors, process};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{Kill, Watch, Watched};
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::jar::{Report, receive};
 use crate::job::Which;
 use crate::outcome::Captured;
@@ -110,7 +110,7 @@ impl Watch<'_> {
                 .empty()
                 .map(|ended| format!("wait status {:#x}", ended.status))?;
             return Err(Error::Lost {
-                process: "jar init",
+                process: Process::JarInit,
                 how,
             });
         }

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::Watch;
-use crate::error::Error;
+use crate::error::{Error, Process};
 use crate::jar::{Report, receive};
 use crate::warden::gate::{self, Closed};
 use crate::warden::pump::Relay;
@@ -54,6 +54,11 @@ impl Watch<'_> {
                 source: std::io::Error::from_raw_os_error(errno),
                 hint: None,
             }),
+            // Only a keeper is told so, and it does not hand that on.
+            Report::Built { .. } => {
+                let nonsense = std::io::Error::from(std::io::ErrorKind::InvalidData);
+                self.fail(Error::setup("hear from the jar", nonsense));
+            }
             Report::NoProgram { errno } => self.fail(Error::Program {
                 program: self.jar.program.clone(),
                 source: std::io::Error::from_raw_os_error(errno),
@@ -108,7 +113,7 @@ impl Watch<'_> {
             Ok(Some(info)) => self.seen.status = Some(info.status),
             _ if gone.elapsed() > GONE_LOST => {
                 self.failed = Some(Error::Lost {
-                    process: "worker",
+                    process: Process::Worker,
                     how: "nobody can tell how".into(),
                 });
             }

@@ -174,7 +174,15 @@ def test_columns_are_not_cast_to_something_larger() -> None:
     texts = pa.array(["x" * 1000, "y"]).dictionary_encode()
     assert _values.decode(*arrow("Categorical", texts)).dtype == pl.Categorical
     nested = pa.array([["x"], ["y"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
+    places = pa.array(np.zeros(2000, np.int8))
+    lists, structs = pa.array([list(range(9000))]), pa.array([{"x": "y" * 9000}])
+    named = [pa.DictionaryArray.from_arrays(places, values) for values in (lists, structs, pa.array([b"z" * 9000]))]
+    within = pa.StructArray.from_arrays([named[0]], ["f"])
     for kind, value in [
+        (("List", "Int64"), named[0]),
+        (("Struct", [("x", "String")]), named[1]),
+        ("Binary", named[2]),
+        (("Struct", [("f", ("List", "Int64"))]), within),
         ("String", texts),
         ("Binary", texts),
         (("List", "String"), nested),

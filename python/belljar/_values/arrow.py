@@ -59,6 +59,13 @@ def build(reader: Reader, pyarrow: Any, lowered: Any, levels: int) -> Any:
     return pyarrow.Array.from_buffers(kind, length, own, children=inner)
 
 
+def names_texts_only(kind: Any) -> bool:
+    """Whether what is named by number in an array are texts: polars writes out anything else."""
+    if hasattr(kind, "value_type") and hasattr(kind, "index_type"):
+        return str(kind.value_type) in ("string", "large_string")
+    return all(names_texts_only(kind.field(place).type) for place in range(kind.num_fields))
+
+
 def octets(buffer: Any) -> Any:
     """Bytes, or numpy's array of them; whatever else lies in memory is nobody's buffer."""
     kind = getattr(buffer, "dtype", None)

@@ -66,9 +66,12 @@ def series(reader: Reader, polars: Any, lowered: Any) -> Any:
     if type(name) is not str:
         raise malformed("a wrong name")
     if kind == "a":
-        from belljar._values.arrow import array
+        from belljar._values.arrow import array, names_texts_only
 
-        made = polars.from_arrow(array(reader, content)).rename(name)
+        held = array(reader, content)
+        if not names_texts_only(held.type):
+            raise malformed("a column of another type")
+        made = polars.from_arrow(held).rename(name)
         if not alike(polars, made.dtype, dtype):
             raise malformed("a column of another type")
     elif kind == "n":

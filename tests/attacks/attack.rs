@@ -28,6 +28,8 @@ pub struct Attack {
     pub outcome: (String, String),
     /// What the reason for running cold says, where a template must not be used: in a whole jar, and in the control.
     pub cold: (Option<String>, Option<String>),
+    /// Whether a process of the guest is still there after the control.
+    pub left: bool,
 }
 
 /// What one probe observes.
@@ -87,6 +89,7 @@ fn read(path: &Path) -> Result<Attack, String> {
         expect: Vec::new(),
         outcome: ("returned".into(), "returned".into()),
         cold: (None, None),
+        left: false,
         source: source.clone(),
     };
     for line in source.lines().map_while(|line| line.strip_prefix("# ")) {
@@ -117,6 +120,7 @@ fn read(path: &Path) -> Result<Attack, String> {
                 let reason = |text: &str| (text.trim() != "no").then(|| text.trim().to_owned());
                 attack.cold = (reason(sealed), reason(control));
             }
+            "left" if value.trim() == "nothing -> a process" => attack.left = true,
             _ if key == "expect" || key.starts_with("expect ") => {
                 attack.expect.push(expectation(key, value)?)
             }
@@ -139,11 +143,13 @@ fn read(path: &Path) -> Result<Attack, String> {
     // A probe that cannot succeed anywhere proves nothing.
     let changes = attack.expect.iter().any(|expect| expect.control.is_some())
         || !attack.observe.is_empty()
-        || attack.cold.0 != attack.cold.1;
+        || attack.cold.0 != attack.cold.1
+        || attack.left;
     if !attack.without.is_empty() && !changes {
         return Err("a control, and no expectation with `->`".into());
     }
-    if attack.without.is_empty() && attack.expect.iter().any(|expect| expect.control.is_some()) {
+    let expects = attack.left || attack.expect.iter().any(|expect| expect.control.is_some());
+    if attack.without.is_empty() && expects {
         return Err("an expectation with `->`, and no control".into());
     }
     Ok(attack)

@@ -10,13 +10,16 @@ use crate::{runner, special};
 const HEAD: &str = "# Attacks
 
 What guests try, and what holds them. Each line is a file in `tests/attacks/`: plain Python that anyone can run with
-`belljar run FILE`, and what it must observe. Every one runs as root and as a plain user, cold and on a parked worker, in a whole jar
-and, as its control, in a jar without the protections in the last column, where it succeeds; what the kernel still refuses then is
-listed in `tests/attacks/skips.toml`. `cargo test --test attacks` runs them all; `BLESS=1` makes this page anew.
+`belljar run FILE`, and what it must observe. Every one runs as root and as a plain user, cold and on a parked worker, in a whole jar;
+what the kernel still refuses in a control is listed in `tests/attacks/skips.toml`. `cargo test --test attacks` runs them all; `BLESS=1`
+makes this page anew.
+
+COUNT
 
 A new attack is a new file. Comment lines at its top say `claim`, `case`, `class`, `given` (what both runs have), `observe` (what the
 host looks at once the guest has printed `{\"ready\": true}`), `control: without ...` and, for each probe, `expect: PROBE = SEALED ->
-CONTROL`; the code prints one line of JSON a probe. `!x` is anything but x; no arrow is the same in both runs. `expect warm` and
+CONTROL`; the code prints one line of JSON a probe. `!x` is anything but x; no arrow is the same in both runs. `left: nothing -> a process`
+is for the host to see: what the guest started outlives the control. `expect warm` and
 `expect user` hold for such runs alone. `tests/attacks/cases.toml` is the whole catalogue: what holds the cases that no attack names. With `given: preload` the file is a module that the template imports: it calls
 `tell(PROBE, SAW)`, its function `job` runs in the worker, and `cold` is what the reason says for which no worker is forked from it.
 
@@ -41,9 +44,22 @@ Known, and not counted as holes; SECURITY.md says the same.
 - Timing, caches and other side channels of shared hardware.
 ";
 
+/// How many have a control, and what to think of the others.
+fn count(attacks: &[Attack]) -> String {
+    let with = attacks.iter().filter(|attack| !attack.without.is_empty()).count();
+    format!(
+        "{with} of these {} attacks have a control: the same code in a jar without the protections in the last column, where it succeeds, which \
+         shows that the probe can tell. (Without its `own jar` a job is played in the template itself, and without its `own process` after another \
+         in the same one.) The other {} (`-`) have none: what holds there is the kernel itself or a part of belljar that cannot be taken out alone, \
+         and some show what must work.\n",
+        attacks.len(),
+        attacks.len() - with
+    )
+}
+
 /// The page as it should be.
 fn page(attacks: &[Attack], skips: &Skips, cases: &Cases) -> String {
-    let mut page = HEAD.to_owned();
+    let mut page = HEAD.replace("COUNT\n", &count(attacks));
     let mut group = "";
     for attack in attacks {
         let (of, name) = attack.name.split_once('/').unwrap_or_default();

@@ -1,12 +1,14 @@
 //! Runs an attack one way and holds what was seen against what is written.
 
+use std::time::{Duration, Instant};
+
 use crate::attack::Attack;
 use crate::observers::{self, Blind};
 use crate::seam::{self, Report};
 use crate::skips::Skips;
 use crate::stage::{self, Stage, Start, Who};
 use crate::support::canary::Tree;
-use crate::support::leaks;
+use crate::support::{leaks, procfs};
 
 /// A whole jar, or one that lacks what the attack names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,9 @@ pub fn judge(stage: &Stage, skips: &Skips, attack: &Attack, who: Who, start: Sta
             denied: Vec::new(),
         },
     };
+    if attack.left && way == Way::Control && !end_survivors(&scene) {
+        wrong.push("nothing was left behind by a jar that lacks what ends it".into());
+    }
     stage.clear(scene);
     if way == Way::Control && skips.special(&attack.name, who).is_some() {
         let refused = !std::mem::take(&mut wrong).is_empty();
@@ -136,7 +141,7 @@ fn play(
         if let Some(path) = set_id(&scene.folder.join("canary")) {
             wrong.push(format!("the guest left a set-id file: {}", path.display()));
         }
-        if !crate::support::procfs::alive(scene.decoy.id()) {
+        if !procfs::alive(scene.decoy.id()) {
             wrong.push("a process of the host was ended".into());
         }
     }
@@ -147,6 +152,28 @@ fn play(
             .map(|group| format!("cgroup {group} is left behind")),
     );
     Ok(Found { wrong, denied })
+}
+
+/// Ends the processes of this run's guest that are still there; whether there were any.
+fn end_survivors(scene: &stage::Scene) -> bool {
+    let (since, mark) = (Instant::now(), scene.folder.join("secret/key"));
+    let mark = mark.to_string_lossy().into_owned();
+    loop {
+        // Ours by now: this process adopts orphans. A guest is known by the facts that it was told.
+        let ours = procfs::children(std::process::id()).into_iter().filter(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            procfs::alive(*pid) && String::from_utf8_lossy(&line).contains(&mark)
+        });
+        let ended = ours
+            .filter_map(|pid| rustix::process::Pid::from_raw(pid as i32))
+            .map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL))
+            .filter(Result::is_ok)
+            .count();
+        if ended > 0 || since.elapsed() > Duration::from_secs(5) {
+            return ended > 0;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// A file with set-id bits in a folder that a guest may write.

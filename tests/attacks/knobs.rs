@@ -9,8 +9,8 @@ use crate::seam::Request;
 /// Takes one protection out.
 pub fn turn(plan: &mut Plan, knob: &str, request: &Request) -> Result<(), String> {
     match knob {
-        // The filter of system calls, the second wall, hidden parts of /proc, limits of each process.
-        "seccomp" | "landlock" | "mask" | "rlimits" | "hostname" => remove(plan, knob),
+        // The filter of system calls, the second wall, hidden parts of /proc, limits of each process and of the jar.
+        "seccomp" | "landlock" | "mask" | "rlimits" | "hostname" | "cgroup" => remove(plan, knob),
         // Capabilities over the jar's own namespaces, which a program keeps only as their uid 0.
         "privileges" => {
             remove(plan, knob);
@@ -124,6 +124,8 @@ pub fn turn(plan: &mut Plan, knob: &str, request: &Request) -> Result<(), String
                 path: request.folder.join("planted"),
             },
         ),
+        // Not of the plan: preloads.rs has the job played in the template itself, or twice in one process.
+        "own jar" | "own process" => {}
         "environment" => plan.env_mut().extend(std::env::vars()),
         _ => return Err(format!("no protection is called `{knob}`")),
     }

@@ -214,7 +214,8 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
             "parked worker" => warm = true,
             "little memory" => policy.limits.memory = 64 << 20,
             "preload" => {
-                let venv = preloads::venv(scene, source, &facts(scene)).map_err(|error| error.to_string())?;
+                let venv = preloads::venv(scene, source, &facts(scene), without)
+                    .map_err(|error| error.to_string())?;
                 policy.venv = Some(venv);
                 preload = Some(preloads::NAME.to_owned());
             }
@@ -228,7 +229,11 @@ pub fn request(scene: &Scene, source: &str, given: &[String], without: &[String]
     Ok(Request {
         policy,
         knobs,
-        source: if preload.is_some() { preloads::JOB } else { source }.into(),
+        source: if preload.is_some() {
+            preloads::job(without)
+        } else {
+            source.to_owned()
+        },
         command: None,
         facts: facts(scene),
         folder: scene.folder.clone(),

@@ -2,12 +2,13 @@
 # case: FK-01, FK-02, IPC-01, IPC-02
 # class: Lateral
 # given: preload
+# control: without own jar
 # expect: places that could be filled = some
-# expect: files that came along = []
-# expect: segments and queues that came along = 0
+# expect: files that came along = [] -> ![]
+# expect: segments and queues that came along = 0 -> 3
 # expect: an abstract socket that came along = ECONNREFUSED
-# expect: the job writes 1 MiB = ok
-# expect: folder and host name = /jar belljar
+# expect: the job writes 1 MiB = ok -> ENOSPC
+# expect: folder and host name = /jar belljar -> /tmp belljar
 import ctypes
 import errno
 import json

@@ -2,7 +2,8 @@
 # case: FK-01, FK-02, FK-08
 # class: Lateral
 # given: preload
-# expect: left by another job = []
+# control: without own process
+# expect: left by another job = [] -> ![]
 # expect: changed by this one = all
 import builtins
 import decimal

@@ -58,4 +58,4 @@ if ((surprises)); then
     printf '\n%d surprises: `belljar doctor` tells what this machine can enforce\n' "$surprises" >&2
     exit 1
 fi
-printf '\n%sThat was belljar.%s Next: belljar --help, belljar doctor, README.md\n' "$bold" "$plain"
+printf '\n%sThat was belljar.%s Next: %s doctor, README.md\n' "$bold" "$plain" "$BELLJAR"

@@ -6,7 +6,7 @@ use std::fmt;
 use belljar::Hinted;
 use belljar::environment::EnvironmentError;
 use belljar::plan::Refusal;
-use belljar::policy::PolicyError;
+use belljar::policy::{KEYS, PolicyError};
 use belljar::python::InterpreterError;
 use belljar::requirement::RequirementError;
 
@@ -57,7 +57,11 @@ impl fmt::Display for Failure {
 impl From<PolicyError> for Failure {
     fn from(error: PolicyError) -> Self {
         // A problem that is in no file was typed, so it is told in the words of the command line.
-        let flag = |key: &str| format!("--{}", key.replace('_', "-"));
+        let flag = |name: &'static str| {
+            KEYS.iter()
+                .find(|key| key.name == name)
+                .map_or(name, |key| key.flag)
+        };
         match error {
             PolicyError::Value {
                 key,
@@ -107,5 +111,55 @@ impl From<EnvironmentError> for Failure {
 impl From<belljar::Error> for Failure {
     fn from(error: belljar::Error) -> Self {
         Self::of(&error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_names_a_flag_that_is_there() {
+        let mut command = crate::args::definition();
+        command.build();
+        let run = command.find_subcommand("run").expect("a command");
+        let flags: Vec<String> = run
+            .get_arguments()
+            .filter_map(|flag| Some(format!("--{}", flag.get_long()?)))
+            .collect();
+        for key in KEYS {
+            assert!(
+                flags.iter().any(|flag| flag == key.flag),
+                "{} {}",
+                key.name,
+                key.flag
+            );
+        }
+        assert!(
+            !flags
+                .iter()
+                .any(|flag| flag == "--require-layers" || flag == "--system")
+        );
+    }
+
+    #[test]
+    fn what_was_typed_is_told_with_its_flag() {
+        let told = |key| {
+            let problem = PolicyError::Value {
+                key,
+                value: "\"x\"".into(),
+                problem: "it is none",
+                example: "\"cgroup\"",
+            };
+            Failure::from(problem).to_string()
+        };
+        assert_eq!(
+            told("require_layers"),
+            "--require-layer cannot be x: it is none; write for example --require-layer cgroup"
+        );
+        assert_eq!(
+            told("open_files"),
+            "--open-files cannot be x: it is none; write for example --open-files cgroup"
+        );
     }
 }

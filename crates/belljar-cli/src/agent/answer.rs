@@ -12,8 +12,31 @@ use super::outbox::{Letter, Unsent};
 use super::stream::PIECE;
 use crate::failure::Failure;
 
+/// Every code that a fault has; docs/agent.md says what they mean.
+const CODES: [&str; 18] = [
+    "version",
+    "client",
+    "protocol",
+    "request",
+    "buffer",
+    "large",
+    "policy",
+    "interpreter",
+    "refused",
+    "dependencies",
+    "unknown",
+    "busy",
+    "cancelled",
+    "setup",
+    "program",
+    "files",
+    "lost",
+    "failed",
+];
+
 /// A fault of this kind.
 pub fn fault(code: &str, message: impl Into<String>, hint: Option<&str>) -> Fault {
+    debug_assert!(CODES.contains(&code), "{code} is not in docs/agent.md");
     Fault {
         code: code.to_owned(),
         message: message.into(),
@@ -41,11 +64,7 @@ pub fn of_error(error: Error) -> Fault {
         Error::Policy(problem) => Failure::of(&problem),
         other => other.into(),
     };
-    Fault {
-        code: code.to_owned(),
-        message,
-        hint,
-    }
+    fault(code, message, hint.as_deref())
 }
 
 /// The frame that tells of a fault.
@@ -189,5 +208,38 @@ pub fn unsent(why: Unsent) -> Fault {
             Some("lower the limits on output and disk, or collect fewer files"),
         ),
         Unsent::Buffer(error) => fault("buffer", format!("cannot send the answer: {error}"), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::start::KEPT;
+    use super::CODES;
+
+    /// The words between back quotes.
+    fn quoted(text: &str) -> BTreeSet<&str> {
+        text.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_manual_has_the_codes_and_the_variables() {
+        let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agent.md");
+        let page = std::fs::read_to_string(manual).unwrap();
+        let (_, table) = page
+            .split_once("| code | what |\n|---|---|\n")
+            .expect("a table of codes");
+        let rows = table.lines().take_while(|line| line.starts_with('|'));
+        let codes: BTreeSet<&str> = rows
+            .flat_map(|row| quoted(row.split('|').nth(1).unwrap_or_default()))
+            .collect();
+        assert_eq!(codes, BTreeSet::from(CODES));
+
+        let (_, after) = page
+            .split_once("of the environment only")
+            .expect("a list of variables");
+        let (list, _) = after.split_once(");").expect("the end of the list");
+        assert_eq!(quoted(list), BTreeSet::from(KEPT));
     }
 }

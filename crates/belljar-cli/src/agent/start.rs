@@ -10,8 +10,9 @@ use belljar_linux::{descriptors, rlimits, signals};
 use crate::failure::Failure;
 use crate::values::without_number;
 
-/// All that is needed of the client's environment: the log, the cache, and where interpreters are found.
-const KEPT: [&str; 9] = [
+/// All that is needed of the client's environment: the log, the cache, where interpreters are found, and whether this is a
+/// pod. docs/agent.md lists them.
+pub(super) const KEPT: [&str; 9] = [
     "BELLJAR_LOG",
     "HOME",
     "KUBERNETES_SERVICE_HOST",

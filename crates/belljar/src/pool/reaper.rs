@@ -11,12 +11,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use super::core::Core;
 use super::waiter::lock;
 use crate::error::Error;
-use crate::warden::start::Jar;
-
-/// How long init gets to end the jar by itself before its processes are killed one by one.
-const PROMPT: Duration = Duration::from_millis(5);
-/// How long a jar may take to be empty. A task that hangs in the kernel longer than this is reported, not waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::warden::start::{Jar, PATIENCE, PROMPT};
 
 /// How long a caller has the processors to itself before its jar is seen to.
 const DELAY: Duration = Duration::from_millis(1);

@@ -27,10 +27,10 @@ use crate::runtime::Runtime;
 
 /// How long a jar may take to be empty after its init was killed. The kernel needs milliseconds; a task that hangs in
 /// it longer than this is reported, not waited for.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// How long init gets to end the jar by itself before its processes are killed one by one.
-const PROMPT: std::time::Duration = std::time::Duration::from_millis(5);
+pub(crate) const PROMPT: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A jar that has been started.
 pub(crate) struct Jar {

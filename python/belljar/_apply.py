@@ -37,7 +37,10 @@ class Draft:
         protected ones. No link is followed, and what was changed on the host since the run began stays as it is.
         """
         if changes.truncated:
-            raise BelljarError("the draft is too large to be applied: its list of changes stops at a bound")
+            raise BelljarError(
+                "the draft is too large to be applied: its list of changes stops at a bound, so nothing was written",
+                "let the run change fewer or smaller files, or let it write the folder itself: workdir= without draft=",
+            )
         skipped = dict(changes.skipped)
         allowed = tuple(path.rstrip("/") for path in allow)
         root = os.open(self.folder, FOLDER & ~os.O_NOFOLLOW)

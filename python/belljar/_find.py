@@ -32,7 +32,7 @@ def find() -> str:
     listing = "".join(f"\n  {path}" for path in looked)
     raise SetupError(
         f"the belljar binary is missing; looked at{listing}",
-        "install the package again (`pip install --force-reinstall belljar`), or set BELLJAR_BIN to the binary",
+        "install belljar again from its wheel or its folder, or set BELLJAR_BIN to the binary",
     )
 
 

@@ -284,6 +284,11 @@ def test_a_wrong_binary_is_named(program: Program, tmp_path: Path) -> None:
     assert str(fake) in told.stdout
     told = program(source, env={**os.environ, "BELLJAR_BIN": "/nope"})
     assert "/nope" in told.stdout and "hint: unset it" in told.stdout
+    missing = f"from belljar import _find\n_find.places = lambda: ['/nowhere/belljar']\n{source}"
+    told = program(missing, env={name: value for name, value in os.environ.items() if name != "BELLJAR_BIN"})
+    assert "looked at\n  /nowhere/belljar" in told.stdout
+    # No index has it, or a stranger's has the name.
+    assert "hint: install belljar again from its wheel or its folder" in told.stdout and "pip" not in told.stdout
 
 
 def test_another_version_is_refused_with_both_named(program: Program) -> None:

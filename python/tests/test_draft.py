@@ -30,6 +30,18 @@ def test_drafts_and_workdirs(tmp_path: Path) -> None:
     assert (tmp_path / "kept").read_text() == "new"
 
 
+def test_a_draft_that_was_not_read_in_full_is_not_applied(tmp_path: Path) -> None:
+    source = "open('made', 'w'); open('big', 'wb').truncate((1 << 30) + 1)"
+    outcome = belljar.run(source, workdir=tmp_path, draft=True).check()
+    with pytest.raises(belljar.BelljarError, match="nothing was written") as caught:
+        outcome.apply()
+    assert caught.value.hint is not None and "workdir= without draft=" in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+    # Control: what the hint says is there to be done.
+    belljar.run(source, workdir=tmp_path).check()
+    assert (tmp_path / "big").stat().st_size == (1 << 30) + 1
+
+
 def test_a_draft_is_applied_without_surprises(tmp_path: Path) -> None:
     folder, other = tmp_path / "folder", tmp_path / "other"
     folder.mkdir()

@@ -88,7 +88,7 @@ pub enum ApplyError {
 impl Hinted for ApplyError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::NotWhole => "let the run change fewer and smaller files, or let it write the folder itself: --workdir without --draft and --apply".into(),
+            Self::NotWhole => "let the run change fewer or smaller files, or let it write the folder itself: --workdir without --draft and --apply".into(),
             Self::Conflict { .. } => "run it again, on the folder as it is now".into(),
             Self::Files(error) => return error.hint(),
             Self::Incomplete { .. } => "look at the folder, and run it again once the cause is gone".into(),

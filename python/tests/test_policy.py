@@ -18,7 +18,7 @@ from belljar import _keywords, _policy
 def documented() -> dict[str, tuple[str, str]]:
     """Every key of docs/policy.md, with its default and its example."""
     page = (ROOT / "docs" / "policy.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (?:[^|\\]|\\.)* \| ([^|]*) \| `([^`]*)` \|", page, re.M)
+    rows = re.findall(r"^\| `(\w+)` \| `--[a-z-]+` \| (?:[^|\\]|\\.)* \| ([^|]*) \| `([^`]*)` \|", page, re.M)
     return {name: (default.strip("` "), example) for name, default, example in rows}
 
 

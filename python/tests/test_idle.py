@@ -94,8 +94,8 @@ def test_sixteen_processes_leave_their_idle_cost(tmp_path: Path) -> None:
         assert all(each["pool"]["forks"] >= 1 and each["pool"]["retired"] >= 1 for each in told), told
         below = {pid for each in told for pid in each["seen"]} - set(agents)
         assert below and any(each["groups"] for each in told) == has_cgroup
-        assert not [pid for pid in below if alive(pid)]
-        # Nothing is in them any more; they are removed a moment later.
+        # All of it is killed; on a busy machine the last of it ends, and its groups are removed, a moment later.
+        until(lambda: not [pid for pid in below if alive(pid)])
         until(lambda: not groups() & {name for each in told for name in each["groups"]})
         for agent in agents:
             children = [path.read_text() for path in Path(f"/proc/{agent}/task").glob("*/children")]

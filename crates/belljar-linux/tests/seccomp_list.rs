@@ -227,7 +227,16 @@ fn arguments_are_held_by_name() {
         }
         says(&LOOSE, "prctl", &[libc::PR_SET_DUMPABLE as u64 | high, 0], ALLOW);
         says(&LOOSE, "prctl", &[libc::PR_SET_DUMPABLE as u64 | high, 1], EINVAL);
-        for command in [libc::F_SETLEASE, libc::F_NOTIFY, libc::F_SETOWN, 10, 15] {
+        let (get_delegation, set_delegation) = (1039, 1040);
+        for command in [
+            libc::F_SETLEASE,
+            get_delegation,
+            set_delegation,
+            libc::F_NOTIFY,
+            libc::F_SETOWN,
+            10,
+            15,
+        ] {
             says(&LOOSE, "fcntl", &[0, command as u64 | high], EPERM);
         }
         for command in [
@@ -277,6 +286,20 @@ fn arguments_are_held_by_name() {
             );
             says(&LOOSE, "mknod", &[0, u64::from(kind) | 0o644 | high], expected);
         }
+        for (flags, expected) in [
+            (0, ALLOW),
+            (libc::RENAME_NOREPLACE, ALLOW),
+            (libc::RENAME_EXCHANGE, ALLOW),
+            (libc::RENAME_WHITEOUT, EINVAL),
+            (libc::RENAME_WHITEOUT | libc::RENAME_NOREPLACE, EINVAL),
+        ] {
+            says(
+                &LOOSE,
+                "renameat2",
+                &[0, 0, 0, 0, u64::from(flags) | high],
+                expected,
+            );
+        }
         let huge = libc::MAP_HUGETLB as u64 | high;
         says(
             &LOOSE,
@@ -323,7 +346,7 @@ fn options_open_what_they_name_and_nothing_else() {
 #[test]
 fn disks_are_flushed_where_they_can_be_written() {
     let disk = Options { disk: true, ..TIGHT };
-    for call in ["fsync", "fdatasync"] {
+    for call in ["fsync", "fdatasync", "sync_file_range"] {
         says(&TIGHT, call, &[3], DONE);
         says(&disk, call, &[3], ALLOW);
     }
@@ -340,6 +363,17 @@ fn disks_are_flushed_where_they_can_be_written() {
             ALLOW
         };
         says(&LOOSE, "fadvise64", &[3, 0, 0, advice as u64], wanted);
+    }
+    for advice in (0..26).chain([100, 101]) {
+        let wanted = if [libc::MADV_COLD, libc::MADV_PAGEOUT].contains(&advice) {
+            DONE
+        } else {
+            ALLOW
+        };
+        for options in [TIGHT, LOOSE] {
+            says(&options, "madvise", &[0, 4096, advice as u64], wanted);
+            says(&options, "madvise", &[0, 4096, advice as u64 | HIGH], wanted);
+        }
     }
 }
 

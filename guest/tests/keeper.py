@@ -190,7 +190,7 @@ class Template:
         ours.settimeout(SECONDS)
         pipes = [os.pipe() for _ in range(3)]
         given = pipes[0][0], pipes[1][1], pipes[2][1]
-        order: dict[str, Any] = {"namespaces": [], "ruleset": False, "groups": 0, "rlimits": [], **fields}
+        order: dict[str, Any] = {"namespaces": [], "ruleset": False, "quiet": 0, "groups": 0, "rlimits": [], **fields}
         rehearse, processors = order.pop("rehearse", True), order.pop("processors", ())
         text = " ".join(str(int(number)) for number in (7, rehearse, *processors)).encode()
         text += b"\n" + json.dumps(order).encode()

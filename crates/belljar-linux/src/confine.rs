@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetCreated, RulesetCreatedAttr, Scope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ fn abi(number: u32) -> ABI {
         3 => ABI::V3,
         4 => ABI::V4,
         5 => ABI::V5,
-        // What 7 and later add (logging, threads) is not about what a guest may do.
+        // What 7 and later add (logging, threads) is not about what a guest may do; see `quiet`.
         _ => ABI::V6,
     }
 }
@@ -91,14 +91,6 @@ pub fn kernel_abi() -> u32 {
     // SAFETY: a null attribute with size 0 and the VERSION flag asks for the version alone.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
     u32::try_from(version).unwrap_or(0)
-}
-
-/// Applies the rules to this thread and everything it starts. Needs no_new_privs.
-pub fn confine(rules: &Rules) -> Result<(), ConfineError> {
-    match create(rules)?.restrict_self()?.ruleset {
-        RulesetStatus::FullyEnforced => Ok(()),
-        _ => Err(ConfineError::Partial),
-    }
 }
 
 /// Builds the ruleset and applies it to nobody: for a process that shall have it later, through the descriptor.
@@ -197,10 +189,26 @@ struct PathBeneathAttr {
 /// `LANDLOCK_RULE_PATH_BENEATH`.
 const RULE_PATH_BENEATH: u32 = 1;
 
-/// Applies a prepared ruleset to this thread and everything it starts. Needs no_new_privs.
-pub fn apply(ruleset: BorrowedFd<'_>) -> Result<(), ConfineError> {
-    // SAFETY: a descriptor and no flags.
-    if unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) } < 0 {
+/// `LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF`: nothing of this process is logged. After an exec nothing is anyway.
+const LOG_SAME_EXEC_OFF: u32 = 1;
+/// `LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF`: nor of rulesets that a guest makes itself.
+const LOG_SUBDOMAINS_OFF: u32 = 4;
+
+/// The flags that keep denials out of the host's audit log: a guest that is denied a million times must not fill it.
+/// Kernels log from ABI 7 on, and refuse the flags before.
+pub fn quiet(abi: u32) -> u32 {
+    match abi {
+        0..7 => 0,
+        _ => LOG_SAME_EXEC_OFF | LOG_SUBDOMAINS_OFF,
+    }
+}
+
+/// Applies a prepared ruleset to this thread and everything it starts, with no word in the host's log. Needs no_new_privs.
+/// `abi` is what the kernel speaks.
+pub fn apply(ruleset: BorrowedFd<'_>, abi: u32) -> Result<(), ConfineError> {
+    // SAFETY: a descriptor and flags, no memory.
+    let applied = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), quiet(abi)) };
+    if applied < 0 {
         return Err(ConfineError::Apply(std::io::Error::last_os_error()));
     }
     Ok(())

@@ -157,10 +157,45 @@ fn a_prepared_ruleset_binds_whoever_applies_it() {
         let ruleset = confine::prepare(&rules).unwrap();
         std::fs::read(other.path().join("a")).expect("nothing is applied yet");
         privileges::no_new_privileges().unwrap();
-        confine::apply(ruleset.as_fd()).unwrap();
+        confine::apply(ruleset.as_fd(), confine::kernel_abi()).unwrap();
         std::fs::read(folder.path().join("a")).unwrap();
         let refused = std::fs::read(other.path().join("a")).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::EACCES));
+    });
+}
+
+/// The kernel does not tell whether a process is logged, so a filter looks at the flags on their way.
+#[test]
+fn denials_stay_out_of_the_log_where_there_is_one() {
+    use seccomp::bpf::{EQUAL, Instruction, LOAD, RETURN};
+    for (abi, flags) in [(0, 0), (1, 0), (6, 0), (7, 5), (8, 5), (u32::MAX, 5)] {
+        assert_eq!(confine::quiet(abi), flags, "ABI {abi}");
+    }
+    let rules = Rules {
+        abi: confine::kernel_abi().clamp(1, 6),
+        paths: Vec::new(),
+        tcp: true,
+        scoped: false,
+    };
+    let (call, second_argument) = (libc::SYS_landlock_restrict_self as u32, 24);
+    let line = |code, jt, jf, k| Instruction { code, jt, jf, k };
+    let quiet_is_seen = [
+        line(LOAD, 0, 0, 0),
+        line(EQUAL, 0, 3, call),
+        line(LOAD, 0, 0, second_argument),
+        line(EQUAL, 0, 1, 5),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EXDEV as u32),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    alone(|| {
+        let ruleset = confine::prepare(&rules).unwrap();
+        privileges::no_new_privileges().unwrap();
+        seccomp::install(&quiet_is_seen).unwrap();
+        confine::apply(ruleset.as_fd(), 6).unwrap();
+        match confine::apply(ruleset.as_fd(), 7) {
+            Err(confine::ConfineError::Apply(error)) => assert_eq!(error.raw_os_error(), Some(libc::EXDEV)),
+            other => panic!("{other:?}"),
+        }
     });
 }
 
@@ -194,7 +229,7 @@ fn rulesets_of_one_preparation_differ_where_they_shall() {
         alone(|| {
             let ruleset = prepared.ruleset().unwrap();
             privileges::no_new_privileges().unwrap();
-            confine::apply(ruleset.as_fd()).unwrap();
+            confine::apply(ruleset.as_fd(), confine::kernel_abi()).unwrap();
             std::fs::read(same.join("a")).unwrap();
             // The control: a ruleset that is made of what was there before does not know the new folder.
             assert_eq!(std::fs::read(own.join("a")).is_ok(), differs);

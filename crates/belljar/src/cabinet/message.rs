@@ -187,6 +187,8 @@ pub(super) struct Preload<'a> {
 pub(super) struct Fork<'a> {
     pub namespaces: &'a [&'static str],
     pub ruleset: bool,
+    /// The flags that the ruleset is applied with.
+    pub quiet: u32,
     pub groups: usize,
     pub rlimits: &'a [(String, u64, u64)],
     pub privileges: bool,

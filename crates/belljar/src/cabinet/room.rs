@@ -337,8 +337,8 @@ fn seal(plan: &Plan, ruleset: Option<&OwnedFd>) -> Result<(), Failure> {
     for operation in plan.steps() {
         let done = match operation {
             Step::Privileges => privileges::drop_all(),
-            Step::Landlock(_) => ruleset.map_or(Ok(()), |ruleset| {
-                confine::apply(ruleset.as_fd()).map_err(io::Error::other)
+            Step::Landlock(rules) => ruleset.map_or(Ok(()), |ruleset| {
+                confine::apply(ruleset.as_fd(), rules.abi).map_err(io::Error::other)
             }),
             _ => Ok(()),
         };

@@ -235,7 +235,7 @@ fn seal(
     for step in room.plan.steps() {
         let result = match step {
             Step::Privileges => privileges::drop_held(),
-            Step::Landlock(_) => confine(ruleset),
+            Step::Landlock(rules) => confine(ruleset, rules.abi),
             // Not earlier: descriptors that came with the copy may have higher numbers than the limit allows.
             Step::Rlimits { limits } => set_limits(limits),
             Step::Seccomp { .. } => seccomp::install(filter),
@@ -260,9 +260,9 @@ pub(super) fn ruleset(room: &Room<'_>, rules: &confine::Rules) -> io::Result<Own
 }
 
 /// Takes on the ruleset that init has built for both.
-pub(super) fn confine(ruleset: Option<&OwnedFd>) -> io::Result<()> {
+pub(super) fn confine(ruleset: Option<&OwnedFd>, abi: u32) -> io::Result<()> {
     let ruleset = ruleset.ok_or(io::ErrorKind::NotFound)?;
-    confine::apply(ruleset.as_fd()).map_err(io::Error::other)
+    confine::apply(ruleset.as_fd(), abi).map_err(io::Error::other)
 }
 
 pub(crate) fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {

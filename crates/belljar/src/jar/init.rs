@@ -124,7 +124,7 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
     for operation in room.plan.steps() {
         let done = match operation {
             Step::Privileges => privileges::drop_held(),
-            Step::Landlock(_) => guest::confine(sealing.ruleset.as_ref()),
+            Step::Landlock(rules) => guest::confine(sealing.ruleset.as_ref(), rules.abi),
             _ => Ok(()),
         };
         done.map_err(|error| (set_up(operation), error))?;

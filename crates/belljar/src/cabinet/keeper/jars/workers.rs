@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use belljar_linux::namespaces::Kind;
 use belljar_linux::process::Ended;
-use belljar_linux::{descriptors, pidfd};
+use belljar_linux::{confine, descriptors, pidfd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
@@ -102,6 +102,10 @@ impl Keeper<'_> {
     fn fixed(&self, kinds: &[Kind], groups: usize) -> io::Result<Vec<u8>> {
         let names: Vec<&'static str> = kinds.iter().map(|kind| kind.name()).collect();
         let steps = self.room.plan.steps();
+        let ruleset = steps.iter().find_map(|step| match step {
+            Step::Landlock(rules) => Some(confine::quiet(rules.abi)),
+            _ => None,
+        });
         let limits = steps.iter().filter_map(|step| match step {
             Step::Rlimits { limits } => Some(limits),
             _ => None,
@@ -113,7 +117,8 @@ impl Keeper<'_> {
             .collect();
         Ok(serde_json::to_vec(&Fork {
             namespaces: &names,
-            ruleset: self.room.has(|step| matches!(step, Step::Landlock(_))),
+            ruleset: ruleset.is_some(),
+            quiet: ruleset.unwrap_or_default(),
             groups,
             rlimits: &rlimits,
             privileges: self.look.drops_privileges(),

@@ -102,6 +102,7 @@ pub fn turn(plan: &mut Plan, knob: &str, request: &Request) -> Result<(), String
                 target: "/dev/shm".into(),
                 access: Access::ReadWrite,
                 own: false,
+                named: false,
             },
         ),
         "synthetic etc" => {
@@ -114,6 +115,7 @@ pub fn turn(plan: &mut Plan, knob: &str, request: &Request) -> Result<(), String
                         target: path.clone(),
                         access: Access::ReadOnly,
                         own: false,
+                        named: false,
                     };
                 }
             }
@@ -150,6 +152,7 @@ fn show(source: &str, target: &str) -> Step {
         target: target.into(),
         access: Access::ReadOnly,
         own: false,
+        named: false,
     }
 }
 

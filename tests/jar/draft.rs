@@ -290,16 +290,17 @@ open('plain', 'w').write('fine')";
         let folder = project();
         let outside = TempDir::new().expect("a folder");
         fs::write(outside.path().join("data"), "data").expect("a file");
-        let first = run(folder.path(), WorkdirMode::Write, "import os; os.symlink('/etc', 'mnt')").expect("an outcome");
-        expect(&first, Status::Returned);
+        fs::create_dir(folder.path().join("mnt")).expect("a folder");
         let jar = jar(|policy| {
             policy.workdir = Some(Workdir { source: folder.path().into(), target: "/jar".into(), mode: WorkdirMode::Write });
-            policy.mounts.push(belljar::policy::Mount { source: outside.path().into(), target: "/jar/mnt".into(), access: belljar::policy::Access::ReadOnly });
+            policy.mounts.push(Mount { source: outside.path().into(), target: "/jar/mnt".into(), access: Access::ReadOnly });
         });
-        match jar.run_job(code("import os\nprint(os.path.exists('/etc/data'), os.path.exists('/etc/passwd'))")) {
-            Err(Error::Setup { .. }) => {}
-            Ok(outcome) => assert_eq!(outcome.stdout.head, b"False True\n", "{}", told(&outcome)),
-            Err(error) => panic!("{error}"),
-        }
+        let look = "import os\nprint(os.path.exists('/jar/mnt/data'), os.path.exists('/etc/data'), os.path.exists('/etc/passwd'))";
+        let shown = jar.run_job(code(look)).expect("an outcome");
+        assert_eq!(shown.stdout.text(), "True False True\n", "control: {}", told(&shown));
+        let first = run(folder.path(), WorkdirMode::Write, "import os; os.rmdir('mnt'); os.symlink('/etc', 'mnt')").expect("an outcome");
+        expect(&first, Status::Returned);
+        let error = jar.run_job(code(look)).expect_err("a link where the mount belongs");
+        assert!(matches!(error, Error::Setup { .. }), "{error}");
     }
 }

@@ -18,6 +18,7 @@ mod hosts;
 mod leaks;
 mod limits;
 mod memory;
+mod mounts;
 mod murder;
 mod output;
 mod packages;

@@ -85,6 +85,13 @@ fn folder(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure>
         let message = format!("--collect {}: {problem}", folder.display());
         Err(Failure::with_hint(message, "name a new or empty folder"))
     };
+    // Where a guest could write, it may have put one in the place of a folder.
+    for path in folder.ancestors().take(2) {
+        if let Ok(leads) = path.read_link() {
+            let message = format!("--collect: {} is a link to {}", path.display(), leads.display());
+            return Err(Failure::with_hint(message, "name that instead if it is meant"));
+        }
+    }
     match std::fs::read_dir(&folder).map(|mut entries| entries.next().is_some()) {
         Ok(true) => wrong("the folder is not empty"),
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => wrong(&plain(&error)),

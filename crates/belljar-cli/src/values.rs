@@ -91,7 +91,11 @@ pub fn absolute(path: impl AsRef<Path>) -> Result<PathBuf, String> {
         .components()
         .any(|part| part == std::path::Component::ParentDir)
     {
-        return joined.canonicalize().map_err(tell);
+        // What the path ends in stays what it is, so that a link in the place of a folder is seen.
+        return match (joined.parent(), joined.file_name()) {
+            (Some(parent), Some(name)) => Ok(parent.canonicalize().map_err(tell)?.join(name)),
+            _ => joined.canonicalize().map_err(tell),
+        };
     }
     Ok(joined.components().collect())
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
     OpenTreeFlags, UnmountFlags,
@@ -75,6 +75,26 @@ pub fn detach(path: &Path, follow: bool) -> io::Result<OwnedFd> {
     Ok(rustix::mount::open_tree(CWD, path, flags)?)
 }
 
+/// What is at `path`, for use as a mount's source or place; no link on the way is followed.
+pub fn open_unlinked(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat2(
+        CWD,
+        path,
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+    )?)
+}
+
+/// As [`detach`], of exactly what `opened` is.
+pub fn detach_opened(opened: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(rustix::mount::open_tree(opened, "", flags)?)
+}
+
 /// Sets attributes of a tree and of every mount below it.
 pub fn restrict(tree: BorrowedFd<'_>, attributes: Attributes) -> io::Result<()> {
     set_attributes(
@@ -122,11 +142,7 @@ fn set_attributes(tree: BorrowedFd<'_>, attributes: MountAttr) -> io::Result<()>
 
 /// Makes what is at `path` read-only, this one mount and nothing below.
 pub fn lock(path: &Path) -> io::Result<()> {
-    let mount = rustix::fs::open(
-        path,
-        rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC,
-        rustix::fs::Mode::empty(),
-    )?;
+    let mount = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let attributes = MountAttr {
         attr_set: Attributes::READ.bits(),
         attr_clr: 0,
@@ -160,6 +176,12 @@ pub fn attach(tree: BorrowedFd<'_>, target: &Path) -> io::Result<()> {
         target,
         MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
     )?)
+}
+
+/// Puts a detached tree over exactly what `place` is.
+pub fn attach_over(tree: BorrowedFd<'_>, place: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree, "", place, "", flags)?)
 }
 
 /// A fresh file system, detached.
@@ -221,8 +243,8 @@ pub fn leave_host() -> io::Result<()> {
 pub fn step_off_host() -> io::Result<OwnedFd> {
     let host = rustix::fs::open(
         ".",
-        rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
-        rustix::fs::Mode::empty(),
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
     )?;
     rustix::process::chdir("/")?;
     Ok(host)

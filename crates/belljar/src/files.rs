@@ -125,6 +125,14 @@ pub enum FilesError {
         /// The destination.
         path: String,
     },
+    /// The folder that the destination is in is a link, which an earlier run may have planted.
+    #[error("collect into a folder of {path}: it is a link to {leads}{}", next_step(self.hint()))]
+    LinkedParent {
+        /// The folder.
+        path: String,
+        /// Where it leads.
+        leads: String,
+    },
     /// The destination failed midway and what had been copied could not all be removed again.
     #[error("{}; {} of the copies remain in {destination}{}", cause.message(), left.len(), next_step(self.hint()))]
     Remains {
@@ -142,6 +150,7 @@ impl Hinted for FilesError {
         Some(match self {
             Self::NotEmpty { .. } => "name a new or empty one".into(),
             Self::LinkedDestination { .. } => "name the folder itself".into(),
+            Self::LinkedParent { .. } => "name that instead if it is meant".into(),
             Self::Remains { .. } => "remove them before you try again".into(),
             Self::System { .. }
             | Self::BadPath { .. }

@@ -5,6 +5,7 @@
 
 mod guest;
 mod init;
+mod places;
 mod report;
 mod root;
 mod sources;

@@ -81,12 +81,12 @@ pub fn prepare(policy: &Policy, host: &Host) -> Result<Plan, Error> {
 
 /// As [`prepare`], with the interpreter in an environment.
 pub fn prepare_in(policy: &Policy, host: &Host, environment: Option<&Environment>) -> Result<Plan, Error> {
-    policy.check()?;
+    let policy = policy.clone().settled()?;
     let interpreter = match environment {
-        Some(environment) => python::for_environment(policy, environment)?,
-        None => python::for_policy(policy)?,
+        Some(environment) => python::for_environment(&policy, environment)?,
+        None => python::for_policy(&policy)?,
     };
-    Ok(Plan::resolve(policy, host, &interpreter)?)
+    Ok(Plan::resolve(&policy, host, &interpreter)?)
 }
 
 /// What the README shows in Rust runs.

@@ -8,6 +8,7 @@ mod refusal;
 mod report;
 mod require;
 mod resolve;
+mod shown;
 mod step;
 mod tighten;
 

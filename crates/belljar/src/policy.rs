@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check::check_env;
 pub use document::PolicyDocument;
-pub use error::{EnvProblem, PathProblem, PolicyError};
+pub use error::{EnvProblem, PathProblem, PlaceProblem, PolicyError};
 pub use keys::{KEYS, Key, reference};
 pub(crate) use paths::can_be_shown;
 pub use quantity::{format_duration, format_size, parse_duration, parse_size};

@@ -290,7 +290,10 @@ fn below<'a>(plan: &'a Plan, targets: &[PathBuf]) -> io::Result<HashMap<&'a Path
     let mut found = HashMap::new();
     for step in plan.steps() {
         match step {
-            Step::Bind { target, .. } if covered(target) => {
+            // What lies in another comes with it.
+            Step::Bind { target, .. }
+                if covered(target) && !found.keys().any(|outer| target.starts_with(outer)) =>
+            {
                 found.insert(target.as_path(), Some(mount::detach(target, false)?));
             }
             Step::Symlink { path, .. } if covered(path) => {

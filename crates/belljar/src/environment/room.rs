@@ -195,8 +195,8 @@ fn policy(network: Network, time: Option<Duration>) -> Policy {
 }
 
 fn sandbox(policy: &Policy, interpreter: &Interpreter, binary: &Path) -> Result<Sandbox, EnvironmentError> {
-    policy.check().map_err(crate::Error::from)?;
-    let plan = Plan::resolve(policy, &Host::probe(), interpreter).map_err(crate::Error::from)?;
+    let policy = policy.clone().settled().map_err(crate::Error::from)?;
+    let plan = Plan::resolve(&policy, &Host::probe(), interpreter).map_err(crate::Error::from)?;
     Ok(Sandbox::with_binary(plan, binary.to_path_buf()))
 }
 

@@ -95,6 +95,12 @@ fn name_of(path: &Path) -> &[u8] {
 fn open_destination(path: &Path, options: &CollectOptions) -> Result<(OwnedFd, bool), FilesError> {
     let failed = |operation| move |cause| FilesError::system(operation, name_of(path), cause);
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        if let Ok(leads) = parent.read_link() {
+            return Err(FilesError::LinkedParent {
+                path: display(name_of(parent)),
+                leads: display(name_of(&leads)),
+            });
+        }
         std::fs::create_dir_all(parent)
             .map_err(|error| failed("make folder")(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
     }

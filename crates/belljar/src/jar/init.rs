@@ -76,7 +76,7 @@ fn settle(room: &mut Room<'_>, heard: impl FnOnce() -> io::Result<()>) -> Result
         process::die_with_parent(room.report.as_fd()),
     )?;
     step("make mounts private", belljar_linux::mount::make_private())?;
-    if room.sources.is_empty() {
+    if room.sources.trees.is_empty() {
         room.sources = open_sources(room.plan, None)
             .map_err(|(path, error)| (format!("open {} for the jar", path.display()), error))?;
     }

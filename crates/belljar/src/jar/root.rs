@@ -3,15 +3,14 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use belljar_linux::mount::{self, Attributes};
 use rustix::fs::{Mode, OFlags};
 
+use super::places::Places;
 use super::{Room, Sources};
-use crate::files::{self, TrustClass};
 use crate::job::Program;
 use crate::plan::{HOME, RUNTIME, SCRIPT, Step};
 
@@ -31,6 +30,8 @@ pub(crate) struct Root {
     overlay: Option<OwnedFd>,
     /// The draft's upper layer.
     pub upper: Option<OwnedFd>,
+    /// Places in folders of the host.
+    places: Places,
     /// Whether the host's root is another's to detach.
     handed_over: bool,
 }
@@ -42,6 +43,7 @@ impl Root {
             parts: Vec::new(),
             overlay: None,
             upper: None,
+            places: Places::default(),
             handed_over: false,
         }
     }
@@ -58,14 +60,20 @@ impl Root {
     pub(crate) fn step(&mut self, position: usize, step: &Step, room: &Room<'_>) -> io::Result<()> {
         match step {
             Step::Root => self.begin(room),
-            Step::Bind { target, .. } => self.attach(position, target),
-            Step::Device { path } => self.attach(position, path),
-            Step::Protect { source, target } => protect(target, source),
-            Step::Overlay { target, .. } => {
-                folder(target)?;
-                let overlay = self.overlay.take().ok_or(io::ErrorKind::NotFound)?;
-                mount::attach(overlay.as_fd(), target)
+            Step::Bind { target, .. } | Step::Device { path: target } => {
+                let tree = self.sources.trees.remove(&position);
+                self.attach(tree, position, target, room)
             }
+            Step::Overlay { target, .. } => {
+                let overlay = self.overlay.take();
+                self.attach(overlay, position, target, room)
+            }
+            Step::Protect { target, .. } => {
+                let obeyed = self.sources.obeyed.remove(&position).unwrap_or_default();
+                let mut paths = obeyed.iter().map(|name| target.join(name));
+                paths.try_for_each(|path| self.places.keep(position, &path, room))
+            }
+            Step::Keep { target } => self.places.keep(position, target, room),
             Step::Folder { path } => folder(path),
             Step::Symlink { path, target } => place(path, || symlink(target, path)),
             Step::Text { path, content } => self.text(path, content.as_bytes()),
@@ -136,7 +144,11 @@ impl Root {
         for path in [&lower, &upper, &work] {
             folder(path)?;
         }
-        let tree = self.sources.remove(&position).ok_or(io::ErrorKind::NotFound)?;
+        let tree = self
+            .sources
+            .trees
+            .remove(&position)
+            .ok_or(io::ErrorKind::NotFound)?;
         mount::attach(tree.as_fd(), &lower)?;
         let options = [
             ("lowerdir", lower.to_str().unwrap_or_default()),
@@ -149,11 +161,18 @@ impl Root {
         Ok(())
     }
 
-    fn attach(&mut self, position: usize, target: &Path) -> io::Result<()> {
-        show(
-            &self.sources.remove(&position).ok_or(io::ErrorKind::NotFound)?,
-            target,
-        )
+    fn attach(
+        &mut self,
+        tree: Option<OwnedFd>,
+        position: usize,
+        target: &Path,
+        room: &Room<'_>,
+    ) -> io::Result<()> {
+        let tree = tree.ok_or(io::ErrorKind::NotFound)?;
+        match self.places.find(position, target, room)? {
+            Some(place) => mount::attach_over(tree.as_fd(), place.as_fd()),
+            None => show(&tree, target),
+        }
     }
 
     fn text(&self, path: &Path, content: &[u8]) -> io::Result<()> {
@@ -284,43 +303,6 @@ impl Cover {
         };
         mount::bind(Path::new(source), path)
     }
-}
-
-/// Makes the top-level entries of a folder read-only that tools on the host obey, and what they lead to in the folder where
-/// they are links; `source` is where the folder is on the host. A file that was named is meant.
-fn protect(folder: &Path, source: &Path) -> io::Result<()> {
-    if !folder.is_dir() {
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        let obeyed = matches!(
-            files::trust_class(entry.file_name().as_bytes()),
-            TrustClass::Protected(_)
-        );
-        if !obeyed {
-            continue;
-        }
-        let path = if kind.is_symlink() {
-            led_to(&entry.path(), folder, source)
-        } else {
-            Some(entry.path())
-        };
-        if let Some(path) = path.filter(|path| path.is_dir() || path.is_file()) {
-            mount::bind(&path, &path)?;
-            mount::lock(&path)?;
-        }
-    }
-    Ok(())
-}
-
-/// Where a link of the folder leads on the host, if that is in the folder too: there a guest finds it under its own name.
-fn led_to(link: &Path, folder: &Path, source: &Path) -> Option<PathBuf> {
-    let target = fs::read_link(link).ok()?;
-    let inside = target.strip_prefix(source).unwrap_or(&target);
-    let real = fs::canonicalize(folder.join(inside)).ok()?;
-    (real != folder && real.starts_with(folder)).then_some(real)
 }
 
 fn job_bytes(room: &Room<'_>) -> u64 {

@@ -4,16 +4,24 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use belljar_linux::mount::{self, Attributes};
 use belljar_linux::userns::{self, IdMap};
 
+use crate::files::{self, TrustClass};
 use crate::plan::{Plan, Step};
 use crate::policy::Access;
 
-/// Detached copies, by the position of their step in the plan.
-pub(crate) type Sources = HashMap<usize, OwnedFd>;
+/// What is taken from the host, by the position of its step in the plan.
+#[derive(Default)]
+pub(crate) struct Sources {
+    /// Detached copies.
+    pub trees: HashMap<usize, OwnedFd>,
+    /// What tools obey in a writable folder: its path there, or of what it leads to there.
+    pub obeyed: HashMap<usize, Vec<PathBuf>>,
+}
 
 /// Why a tree could not be opened: which, and the error.
 pub(crate) type SourceError = (PathBuf, io::Error);
@@ -21,39 +29,78 @@ pub(crate) type SourceError = (PathBuf, io::Error);
 /// Opens every tree of the plan. `ids` is the guest's host user and group when we are root.
 pub(crate) fn open_sources(plan: &Plan, ids: Option<(u32, u32)>) -> Result<Sources, SourceError> {
     let mut views = HashMap::new();
-    let mut sources = Sources::new();
+    let mut sources = Sources::default();
     for (position, step) in plan.steps().iter().enumerate() {
-        let (path, attributes, own) = match step {
+        let (path, attributes, own, named) = match step {
             Step::Bind {
                 source,
                 access: Access::ReadOnly,
                 own,
+                named,
                 ..
-            } => (source, Attributes::READ, *own),
+            } => (source, Attributes::READ, *own, *named),
             Step::Bind {
                 source,
                 access: Access::ReadWrite,
                 own,
+                named,
                 ..
-            } => (source, Attributes::WRITE, *own),
-            Step::Overlay { source, .. } => (source, Attributes::READ, true),
-            Step::Device { path } => (path, Attributes::DEVICE, false),
+            } => (source, Attributes::WRITE, *own, *named),
+            Step::Overlay { source, .. } => (source, Attributes::READ, true, true),
+            Step::Device { path } => (path, Attributes::DEVICE, false, false),
+            Step::Protect { source, .. } => {
+                let found = obeyed(source).map_err(|error| (source.clone(), error))?;
+                sources.obeyed.insert(position, found);
+                continue;
+            }
             _ => continue,
         };
-        let tree =
-            open(path, attributes, ids.filter(|_| own), &mut views).map_err(|error| (path.clone(), error))?;
-        sources.insert(position, tree);
+        let tree = if named {
+            mount::open_unlinked(path).and_then(|opened| mount::detach_opened(opened.as_fd()))
+        } else {
+            mount::detach(path, true)
+        };
+        let tree = tree
+            .and_then(|tree| fit(tree, attributes, ids.filter(|_| own), &mut views))
+            .map_err(|error| (path.clone(), error))?;
+        sources.trees.insert(position, tree);
     }
     Ok(sources)
 }
 
-fn open(
-    path: &Path,
+/// The top-level entries of a folder that tools on the host obey, and what they lead to in the folder where they are
+/// links: looked for on the host, where every link leads to its end. A file that was named is meant.
+fn obeyed(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if !matches!(files::trust_class(name.as_bytes()), TrustClass::Protected(_)) {
+            continue;
+        }
+        let Ok(end) = folder.join(name).canonicalize() else {
+            continue;
+        };
+        let inside = end.strip_prefix(folder).ok();
+        let inside = inside.filter(|rest| !rest.as_os_str().is_empty());
+        found.extend(
+            inside
+                .filter(|_| end.is_dir() || end.is_file())
+                .map(Path::to_path_buf),
+        );
+    }
+    Ok(found)
+}
+
+/// Gives a detached copy what its step says.
+fn fit(
+    tree: OwnedFd,
     attributes: Attributes,
     ids: Option<(u32, u32)>,
     views: &mut HashMap<(u32, u32), OwnedFd>,
 ) -> io::Result<OwnedFd> {
-    let tree = mount::detach(path, true)?;
     if attributes == Attributes::DEVICE {
         check_device(&tree)?;
     }

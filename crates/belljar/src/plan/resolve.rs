@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use belljar_linux::confine::{Allow, Rule, Rules};
 
-use super::{Namespace, Plan, Refusal, Rlimit, Step, environment, report, require};
-use crate::environment::INSIDE;
+use super::{Namespace, Plan, Refusal, Rlimit, Step, environment, report, require, shown};
 use crate::host::{Cgroup, Host};
-use crate::policy::{Access, Network, Policy, WorkdirMode};
+use crate::policy::{Access, Network, Policy};
 use crate::python::Interpreter;
 
 /// The guest's user and group id, as it sees them.
@@ -22,7 +21,7 @@ pub(crate) const SCRIPT: &str = "/script";
 /// The fresh working directory.
 pub(crate) const JAR: &str = "/jar";
 
-const RESOLVER: &str = "/etc/resolv.conf";
+pub(super) const RESOLVER: &str = "/etc/resolv.conf";
 const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
@@ -166,54 +165,10 @@ fn rooms(steps: &mut Vec<Step>, policy: &Policy, host: &Host) {
 
 fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interpreter) {
     steps.push(Step::Root);
-    let mut show = |source: &Path, target: &Path, access, own| {
-        steps.push(Step::Bind {
-            source: source.into(),
-            target: target.into(),
-            access,
-            own,
-        });
-        if access == Access::ReadWrite {
-            steps.push(Step::Protect {
-                source: source.into(),
-                target: target.into(),
-            });
-        }
-    };
-    if policy.system {
-        show(Path::new("/usr"), Path::new("/usr"), Access::ReadOnly, false);
-        for folder in &host.system.folders {
-            show(folder, folder, Access::ReadOnly, false);
-        }
-        for path in &host.system.shared {
-            show(path, path, Access::ReadOnly, false);
-        }
-    }
-    for path in &python.mounts {
-        show(path, path, Access::ReadOnly, true);
-    }
-    if let Some(folder) = &python.environment {
-        // Everybody may read it, so as root it need not look as if the guest owned it.
-        show(folder, Path::new(INSIDE), Access::ReadOnly, false);
-    }
-    if policy.network == Network::Host {
-        // The host's network without its resolver would be of little use.
-        show(Path::new(RESOLVER), Path::new(RESOLVER), Access::ReadOnly, false);
-    }
-    for mount in &policy.mounts {
-        show(&mount.source, &mount.target, mount.access, true);
-    }
+    steps.extend(shown::steps(policy, host, python));
     let mut scratch = vec![PathBuf::from("/tmp"), PathBuf::from("/dev/shm")];
-    match &policy.workdir {
-        None => scratch.insert(0, JAR.into()),
-        Some(workdir) => match workdir.mode {
-            WorkdirMode::Read => show(&workdir.source, &workdir.target, Access::ReadOnly, true),
-            WorkdirMode::Write => show(&workdir.source, &workdir.target, Access::ReadWrite, true),
-            WorkdirMode::Draft | WorkdirMode::Apply => steps.push(Step::Overlay {
-                source: workdir.source.clone(),
-                target: workdir.target.clone(),
-            }),
-        },
+    if policy.workdir.is_none() {
+        scratch.insert(0, JAR.into());
     }
     if policy.system {
         for (name, target) in &host.system.links {
@@ -258,7 +213,10 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
     };
     let late: Vec<Step> = steps
         .extract_if(.., |step| match step {
-            Step::Bind { target, .. } | Step::Protect { target, .. } => below(target),
+            Step::Bind { target, .. }
+            | Step::Overlay { target, .. }
+            | Step::Protect { target, .. }
+            | Step::Keep { target } => below(target),
             Step::Symlink { path, .. } => below(path),
             _ => false,
         })

@@ -58,12 +58,20 @@ pub enum Step {
         access: Access,
         /// Started as root: whether the owner's files shall belong to the guest.
         own: bool,
+        /// Whether the policy names it. Its path then has no links, and none that is put there since is followed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        named: bool,
     },
     /// What tools on the host obey by merely entering a writable folder (.git, .envrc …) is read-only in it, where it
     /// exists: a guest must not be able to plant what runs later outside.
     Protect {
         /// The writable folder on the host.
         source: PathBuf,
+        /// Where the guest sees it.
+        target: PathBuf,
+    },
+    /// What the plan shows read-only elsewhere is read-only here too, in a writable folder that holds it.
+    Keep {
         /// Where the guest sees it.
         target: PathBuf,
     },
@@ -191,6 +199,7 @@ impl Step {
             Self::Root => "root",
             Self::Bind { .. } => "bind",
             Self::Protect { .. } => "protect",
+            Self::Keep { .. } => "keep",
             Self::Overlay { .. } => "overlay",
             Self::Folder { .. } => "folder",
             Self::Symlink { .. } => "symlink",

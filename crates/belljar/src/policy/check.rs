@@ -39,15 +39,21 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Policy {
     /// Refuses a policy that no host could hold to: limits out of range, mounts that are missing or in belljar's own
-    /// places, variables that would undo the jar. Every front calls it before it plans.
+    /// places, variables that would undo the jar.
     pub fn check(&self) -> Result<(), PolicyError> {
+        self.clone().settled().map(drop)
+    }
+
+    /// As [`Policy::check`], with mounts and the workdir found on this host: their paths are then the ones that no link leads
+    /// through, and what is planned is what was checked. Every front calls it before it plans.
+    pub fn settled(mut self) -> Result<Self, PolicyError> {
         if let Some(request) = &self.python {
             python(request)?;
         }
         if let Some(venv) = &self.venv {
             paths::whole("venv", venv)?;
         }
-        paths::check(&self.mounts, self.workdir.as_ref())?;
+        paths::settle(&mut self.mounts, self.workdir.as_mut())?;
         check_env(
             self.env
                 .iter()
@@ -72,7 +78,7 @@ impl Policy {
             .cpu_seconds
             .map_or(Ok(0.0), |seconds| amount("cpu_seconds", seconds))?;
         limits.timeout.map_or(Ok(LONGEST), timeout)?;
-        Ok(())
+        Ok(self)
     }
 }
 

@@ -182,8 +182,7 @@ impl PolicyDocument {
         limits.output = self.output.unwrap_or(limits.output);
         policy.require.tier = self.require.unwrap_or(policy.require.tier);
         policy.require.layers = self.require_layers.unwrap_or_default();
-        policy.check()?;
-        Ok(policy)
+        policy.settled()
     }
 }
 

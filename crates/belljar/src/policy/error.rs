@@ -95,6 +95,26 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: PathProblem,
     },
+    /// A mount or workdir that is a link, which an earlier guest may have put there.
+    #[error("{key} {path:?} is a link to {leads:?}{}", next_step(self.hint()))]
+    Link {
+        /// `mount` or `workdir`.
+        key: &'static str,
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        leads: PathBuf,
+    },
+    /// A target in a folder of the host without a place for it.
+    #[error("target {target:?} needs a place in the folder that is shown around it, and {path:?} {problem}{}", next_step(self.hint()))]
+    Place {
+        /// The target.
+        target: PathBuf,
+        /// The path on the host.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: PlaceProblem,
+    },
     /// A variable that cannot be set.
     #[error("environment variable {name:?} {problem}")]
     Env {
@@ -141,6 +161,8 @@ impl Hinted for PolicyError {
             }
             Self::NoProfile { known, .. } => return Some(format!("there are {}", known.join(", ")).into()),
             Self::Path { problem, .. } => problem.hint()?,
+            Self::Link { .. } => "name that instead if it is meant",
+            Self::Place { problem, .. } => problem.hint(),
             Self::Env { problem, .. } => problem.hint()?,
             Self::NoWorkdir { .. } => "add for example workdir = \"/home/me/project\"",
             Self::ManyVariables { .. } => "pass the data in a file",
@@ -200,6 +222,35 @@ impl PathProblem {
             Self::Access => "write SRC:DST:ro or SRC:DST:rw",
             Self::Colons => "write it as a table { source = \"…\", target = \"…\", access = \"ro\" }",
         })
+    }
+}
+
+/// Why nothing can be mounted at a path of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceProblem {
+    /// Nothing is there.
+    #[error("is not there")]
+    Missing,
+    /// A link, which an earlier guest may have put there.
+    #[error("is a link")]
+    Link,
+    /// A folder is needed.
+    #[error("is not a folder")]
+    NotFolder,
+    /// A file is needed.
+    #[error("is not a file")]
+    NotFile,
+}
+
+impl PlaceProblem {
+    /// The next step.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Missing => "make it first, or choose a target outside that folder",
+            Self::Link => "remove the link, or choose a target outside that folder",
+            Self::NotFolder | Self::NotFile => "choose another target",
+        }
     }
 }
 

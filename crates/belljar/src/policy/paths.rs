@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Access, Mount, PathProblem, PolicyError, Workdir, WorkdirMode};
+use super::{Access, Mount, PathProblem, PlaceProblem, PolicyError, Workdir, WorkdirMode};
 
 /// Where a workdir is unless told.
 pub(super) const JAR: &str = "/jar";
@@ -102,25 +102,64 @@ impl Workdir {
     }
 }
 
-/// Refuses mounts and a workdir that are not there on the host, or lie on top of each other in the jar.
-pub(super) fn check(mounts: &[Mount], workdir: Option<&Workdir>) -> Result<(), PolicyError> {
-    let mut targets: Vec<&Path> = Vec::new();
+/// Finds mounts and a workdir on the host, once and for all: their sources become the paths that no link leads through.
+/// Refuses those that are not there, lie on top of each other in the jar, or have no place in each other.
+pub(super) fn settle(mounts: &mut [Mount], workdir: Option<&mut Workdir>) -> Result<(), PolicyError> {
+    let mut shown: Vec<(&Path, &Path)> = Vec::new();
     for mount in mounts {
         mount.check_words()?;
-        on_host("mount", &mount.source)?;
-        targets.push(&mount.target);
+        mount.source = on_host("mount", &mount.source)?;
+        shown.push((&mount.target, &mount.source));
     }
     if let Some(workdir) = workdir {
         workdir.check_words()?;
-        if !on_host("workdir", &workdir.source)?.is_dir() {
+        let real = on_host("workdir", &workdir.source)?;
+        if !real.is_dir() {
             return Err(wrong("workdir", &workdir.source, PathProblem::NotFolder));
         }
-        targets.push(&workdir.target);
+        workdir.source = real;
+        shown.push((&workdir.target, &workdir.source));
     }
-    targets.sort_unstable();
-    match targets.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(wrong("mount", pair[0], PathProblem::Twice)),
-        None => Ok(()),
+    shown.sort_unstable();
+    if let Some(pair) = shown.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(wrong("mount", pair[0].0, PathProblem::Twice));
+    }
+    for (number, (target, source)) in shown.iter().enumerate() {
+        // Sorted, the nearest around it is the last before it.
+        let outer = shown[..number]
+            .iter()
+            .rev()
+            .find(|(outer, _)| target.starts_with(outer));
+        if let Some((outer, folder)) = outer {
+            place(target, source, outer, folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a target in a folder of the host that has no place for it. A guest may have put a link there in an earlier run,
+/// and a place that is made there would stay.
+fn place(target: &Path, source: &Path, outer: &Path, folder: &Path) -> Result<(), PolicyError> {
+    let mut path = folder.to_path_buf();
+    let refused = |path: &Path, problem| {
+        Err(PolicyError::Place {
+            target: target.to_path_buf(),
+            path: path.to_path_buf(),
+            problem,
+        })
+    };
+    for part in target.strip_prefix(outer).into_iter().flatten() {
+        path.push(part);
+        match path.symlink_metadata() {
+            Ok(found) if found.is_symlink() => return refused(&path, PlaceProblem::Link),
+            Ok(_) => {}
+            Err(_) => return refused(&path, PlaceProblem::Missing),
+        }
+    }
+    match (source.is_dir(), path.is_dir()) {
+        (true, false) => refused(&path, PlaceProblem::NotFolder),
+        (false, true) => refused(&path, PlaceProblem::NotFile),
+        _ => Ok(()),
     }
 }
 
@@ -174,8 +213,19 @@ fn shows_host(path: &Path) -> bool {
     path.parent().is_none() || HOST_TREES.iter().any(|tree| path.starts_with(tree))
 }
 
-/// Looks at a source on the host, at the end that links and `..` lead to: a link to /proc shows the same as /proc.
+/// A source on the host, at the end that links and `..` on the way lead to. What is itself a link is refused: a guest that
+/// could write there may have put it in the place of a folder.
 fn on_host(key: &'static str, path: &Path) -> Result<PathBuf, PolicyError> {
+    // Without a slash or dot at the end, which would have a link followed.
+    let plain: PathBuf = path.components().collect();
+    if let Ok(leads) = plain.read_link() {
+        let leads = plain.parent().unwrap_or(&plain).join(leads);
+        return Err(PolicyError::Link {
+            key,
+            path: plain,
+            leads,
+        });
+    }
     let real = path
         .canonicalize()
         .map_err(|_| wrong(key, path, PathProblem::Missing))?;
@@ -212,6 +262,10 @@ mod tests {
             Err(PolicyError::Path { problem, .. }) => Some(problem),
             Err(other) => panic!("{other}"),
         }
+    }
+
+    fn check(mounts: &[Mount], workdir: Option<&Workdir>) -> Result<(), PolicyError> {
+        settle(&mut mounts.to_vec(), workdir.cloned().as_mut())
     }
 
     fn mount(text: &str) -> Option<PathProblem> {

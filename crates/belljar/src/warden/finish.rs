@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Instant, SystemTime};
 
 use belljar_linux::process::Ended;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::start::Jar;
 use super::sweep;
@@ -35,7 +35,9 @@ pub(super) fn before(plan: &Plan) -> Result<Option<Before>, Error> {
         return Ok(None);
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(&workdir.source, flags, Mode::empty())
+    // As the jar's own source of it is opened: what was planned, or nothing.
+    let strict = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let folder = rustix::fs::openat2(rustix::fs::CWD, &workdir.source, flags, Mode::empty(), strict)
         .map_err(|error| Error::setup(format!("open {}", workdir.source.display()), error))?;
     let listing = match workdir.mode {
         WorkdirMode::Write => Some(files::scan(Folder::host(folder.as_fd()), &Bounds::default())?),

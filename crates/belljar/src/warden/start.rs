@@ -188,7 +188,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
                 Error::setup(format!("open {} for the jar", path.display()), error)
             })?
         }
-        _ => Sources::new(),
+        _ => Sources::default(),
     };
     let born_in = group.as_ref().and_then(Group::clone_fd);
     let (streams, guest_ends) = streams(plan, &mut job)?;

@@ -320,6 +320,9 @@ fn nothing_is_written_through_a_link_in_the_destination() {
         collect_into(&case.out.path().join("whole")),
         Err(FilesError::LinkedDestination { .. })
     ));
+    let below = collect_into(&case.out.path().join("whole/made"));
+    assert!(matches!(below, Err(FilesError::LinkedParent { .. })), "{below:?}");
+    assert!(!outside.join("made").exists());
     assert_eq!(collect_into(&outside).unwrap().files, 2, "control");
 }
 
@@ -337,7 +340,7 @@ fn a_full_destination_is_left_as_it_was() {
     let fd = open(case.jar.path());
     let small = small_file_system(256 << 10);
     let destination = PathBuf::from(format!(
-        "/proc/self/fd/{}/new",
+        "/proc/self/fd/{}/made/new",
         std::os::fd::AsRawFd::as_raw_fd(&small)
     ));
     let collect_into = |bounds: &Bounds| {

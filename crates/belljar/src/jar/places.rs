@@ -1,0 +1,91 @@
+//! Places in what the jar shows of the host. A guest may have written there in an earlier run: nothing is made in such a
+//! folder, and no link in it is followed.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use belljar_linux::mount::{self, Attributes};
+use rustix::io::Errno;
+
+use super::Room;
+use crate::plan::Step;
+use crate::policy::Access;
+
+/// The places that were used so far.
+#[derive(Default)]
+pub(super) struct Places {
+    pinned: HashSet<PathBuf>,
+}
+
+impl Places {
+    /// The place at `target`, if it lies in something of the host that an earlier step shows.
+    pub(super) fn find(
+        &mut self,
+        position: usize,
+        target: &Path,
+        room: &Room<'_>,
+    ) -> io::Result<Option<OwnedFd>> {
+        let Some((outer, writable)) = outer(position, target, room) else {
+            return Ok(None);
+        };
+        if writable {
+            self.pin(outer, target)?;
+        }
+        mount::open_unlinked(target).map(Some)
+    }
+
+    /// Makes what is at `target` read-only. A link stays as it is: a mount cannot hold it, and its end is another place.
+    pub(super) fn keep(&mut self, position: usize, target: &Path, room: &Room<'_>) -> io::Result<()> {
+        match self.find(position, target, room) {
+            Ok(Some(place)) => {
+                let tree = mount::detach_opened(place.as_fd())?;
+                mount::restrict(tree.as_fd(), Attributes::READ)?;
+                mount::attach_over(tree.as_fd(), place.as_fd())
+            }
+            Ok(None) => Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::LOOP | Errno::NOENT) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Makes mounts of the folders between the two, which can then not be renamed: a guest could move them away with what
+    /// is read-only in them, and put another in its place.
+    fn pin(&mut self, outer: &Path, target: &Path) -> io::Result<()> {
+        let mut between: Vec<&Path> = target
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(outer) && *folder != outer)
+            .collect();
+        between.reverse();
+        for folder in between {
+            if self.pinned.insert(folder.to_path_buf()) {
+                let place = mount::open_unlinked(folder)?;
+                let tree = mount::detach_opened(place.as_fd())?;
+                mount::attach_over(tree.as_fd(), place.as_fd())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The innermost of what earlier steps show around `target`, and whether the guest can write it.
+fn outer<'a>(position: usize, target: &Path, room: &'a Room<'_>) -> Option<(&'a Path, bool)> {
+    let earlier = room.plan.steps()[..position].iter();
+    let around = earlier.filter_map(|step| match step {
+        Step::Bind {
+            target: outer,
+            access,
+            ..
+        } => Some((outer.as_path(), *access == Access::ReadWrite)),
+        // What is renamed in a draft is a copy, and a folder of the host cannot be.
+        Step::Overlay { target: outer, .. } => Some((outer.as_path(), false)),
+        _ => None,
+    });
+    around
+        .filter(|(outer, _)| target.starts_with(outer))
+        .max_by_key(|(outer, _)| outer.components().count())
+}

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belljar::job::Sink;
 use belljar::outcome::{Captured, Limit, Status};
@@ -18,6 +18,28 @@ fn peak(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn pipe() -> (OwnedFd, OwnedFd) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    (reader.into(), writer.into())
+}
+
+fn sockets() -> (OwnedFd, OwnedFd) {
+    let (one, other) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    (one.into(), other.into())
+}
+
+fn terminal() -> (OwnedFd, OwnedFd) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&ours)
+        .and_then(|()| unlockpt(&ours))
+        .expect("its other end");
+    let name = ptsname(&ours, Vec::new()).expect("its name");
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let theirs = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).expect("its other end");
+    (ours, theirs)
 }
 
 both_ways! {
@@ -117,18 +139,28 @@ os.write(1, b'END'); os.write(2, b'end')";
     }
 
     fn reader_that_never_reads_does_not_stop_the_deadline(_who) {
-        let (reader, writer) = std::io::pipe().expect("a pipe");
-        let mut job = program(&["yes"]);
-        job.stdout = Sink::Forward(OwnedFd::from(writer));
-        let since = Instant::now();
-        let running = jar(|policy| policy.limits.timeout = Some(Duration::from_secs(1))).spawn_job(job).expect("a job");
-        // The caller gives up on its reader too, or its own output would be waited for.
-        std::thread::sleep(Duration::from_millis(2500));
-        drop(reader);
-        let outcome = running.wait().expect("an outcome");
-        expect(&outcome, Status::TimedOut);
-        assert!(since.elapsed() < Duration::from_secs(6), "{:?}", since.elapsed());
-        assert!(outcome.usage.wall_seconds < 2.5, "the jar was empty long before: {:?}", outcome.usage);
+        // Both streams in one pipe: each has room until the other has written. And a terminal takes less than it says.
+        let cases: [(&str, bool, fn() -> (OwnedFd, OwnedFd)); 4] =
+            [("pipe", false, pipe), ("one pipe", true, pipe), ("socket", true, sockets), ("terminal", true, terminal)];
+        for (what, both, made) in cases {
+            let (reader, writer) = made();
+            let mut job = code("import os\nwhile True: os.write(1, b'x' * 4096); os.write(2, b'y' * 4096)");
+            if both {
+                job.stderr = Sink::Forward(writer.try_clone().expect("a descriptor"));
+            }
+            job.stdout = Sink::Forward(writer);
+            let plenty = |policy: &mut belljar::Policy| {
+                policy.limits.timeout = Some(Duration::from_secs(1));
+                policy.limits.output = 1 << 30;
+            };
+            let running = jar(plenty).spawn_job(job).expect("a job");
+            // The caller gives up on its reader too, or its own output would be waited for.
+            std::thread::sleep(Duration::from_millis(3000));
+            drop(reader);
+            let outcome = running.wait().expect("an outcome");
+            expect(&outcome, Status::TimedOut);
+            assert!(outcome.usage.wall_seconds < 3.0, "{what}: the jar was empty long before: {:?}", outcome.usage);
+        }
     }
 
     fn reader_that_goes_away_is_felt_as_outside(_who) {

@@ -9,6 +9,7 @@ pub(crate) mod foreign;
 pub(crate) mod gate;
 pub(crate) mod init;
 pub(crate) mod outgoing;
+mod outlet;
 pub(crate) mod pump;
 mod remote;
 mod serve;

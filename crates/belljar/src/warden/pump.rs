@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::PollFlags;
 
+use super::outlet::Outlet;
 use crate::error::Error;
 use crate::job::Stdin;
 
@@ -100,6 +101,8 @@ impl Input {
 /// Both directions of an interactive run: the caller's terminal and the jar's.
 pub(super) struct Relay {
     tty: OwnedFd,
+    /// The same terminal, for writing.
+    outlet: Outlet,
     master: OwnedFd,
     to_guest: Vec<u8>,
     to_caller: Vec<u8>,
@@ -110,8 +113,12 @@ impl Relay {
     pub(super) fn new(tty: OwnedFd, master: OwnedFd) -> Result<Self, Error> {
         rustix::io::ioctl_fionbio(&master, true)
             .map_err(|error| Error::setup("prepare the terminal", error))?;
+        let outlet = tty
+            .try_clone()
+            .map_err(|error| Error::setup("prepare the terminal", error))?;
         let relay = Self {
             tty,
+            outlet: Outlet::new(outlet),
             master,
             to_guest: Vec::new(),
             to_caller: Vec::new(),
@@ -156,7 +163,7 @@ impl Relay {
             }
         }
         if caller.contains(PollFlags::OUT)
-            && let Ok(length) = rustix::io::write(&self.tty, &self.to_caller)
+            && let Ok(length) = self.outlet.write(&self.to_caller)
         {
             self.to_caller.drain(..length);
         }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
+use super::outlet::Outlet;
 use crate::error::Error;
 use crate::job::{Live, Sink, Which};
 use crate::outcome::Captured;
@@ -16,8 +17,6 @@ const TAIL: u64 = 16 << 10;
 pub(super) const BUFFER: usize = 64 << 10;
 /// What is taken at first: most guests say little, and every page that is touched costs a start.
 pub(super) const PAGE: usize = 4 << 10;
-/// A pipe that polls as writable takes this much without blocking.
-const PIECE: usize = 4096;
 /// How long to wait for a reader that has no room.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
@@ -26,7 +25,7 @@ pub(crate) struct Stream {
     /// The guest's end; `None` once it is at its end.
     source: Option<OwnedFd>,
     /// Where it goes live; `None` if nowhere, or once the reader is gone.
-    sink: Option<OwnedFd>,
+    sink: Option<Outlet>,
     /// Bytes on their way to the sink. While there are some, nothing more is read: the guest waits for its reader.
     pending: Vec<u8>,
     /// Whether it goes to the job's reader in the place of a sink.
@@ -49,8 +48,8 @@ impl Stream {
         let (sink, keep) = match sink {
             Sink::Null => (None, false),
             Sink::Capture => (None, true),
-            Sink::Forward(fd) => (Some(fd), false),
-            Sink::Both(fd) => (Some(fd), true),
+            Sink::Forward(fd) => (Some(Outlet::new(fd)), false),
+            Sink::Both(fd) => (Some(Outlet::new(fd)), true),
             Sink::Live => (None, true),
         };
         Ok(Self {
@@ -153,7 +152,7 @@ impl Stream {
             self.pending.clear();
             return;
         };
-        match rustix::io::write(sink, &self.pending[..self.pending.len().min(PIECE)]) {
+        match sink.write(&self.pending) {
             Ok(length) => drop(self.pending.drain(..length)),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => {
@@ -191,7 +190,9 @@ impl Stream {
                     self.source = None;
                 }
             } else if !self.wait_for_reader(ended) {
+                // The rest is still kept, if anything is.
                 self.sink = None;
+                self.pending.clear();
             }
         }
         // What was kept of the end follows the head.
@@ -274,8 +275,8 @@ impl Stream {
             _ if self.live => Sink::Live,
             (None, false) => Sink::Null,
             (None, true) => Sink::Capture,
-            (Some(fd), false) => Sink::Forward(fd),
-            (Some(fd), true) => Sink::Both(fd),
+            (Some(outlet), false) => Sink::Forward(outlet.give_back()),
+            (Some(outlet), true) => Sink::Both(outlet.give_back()),
         }
     }
 

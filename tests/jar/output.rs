@@ -20,6 +20,9 @@ fn peak(pid: u32) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Makes an end to read from and one to write to.
+type Ends = fn() -> (OwnedFd, OwnedFd);
+
 fn pipe() -> (OwnedFd, OwnedFd) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     (reader.into(), writer.into())
@@ -140,7 +143,7 @@ os.write(1, b'END'); os.write(2, b'end')";
 
     fn reader_that_never_reads_does_not_stop_the_deadline(_who) {
         // Both streams in one pipe: each has room until the other has written. And a terminal takes less than it says.
-        let cases: [(&str, bool, fn() -> (OwnedFd, OwnedFd)); 4] =
+        let cases: [(&str, bool, Ends); 4] =
             [("pipe", false, pipe), ("one pipe", true, pipe), ("socket", true, sockets), ("terminal", true, terminal)];
         for (what, both, made) in cases {
             let (reader, writer) = made();

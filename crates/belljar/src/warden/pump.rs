@@ -174,6 +174,11 @@ impl Relay {
         }
     }
 
+    /// Whether the caller's terminal has not taken everything yet.
+    pub(super) fn waits(&self) -> bool {
+        !self.to_caller.is_empty()
+    }
+
     /// Whether nothing more comes from the jar.
     pub(super) fn is_over(&self) -> bool {
         self.over && self.to_caller.is_empty()

@@ -53,13 +53,24 @@ impl Watch<'_> {
             && !relay.is_over()
         {
             relay.advance(PollFlags::OUT, PollFlags::IN);
+            if relay.waits() {
+                if matches!(self.steer.next(), Some(Wish::Interrupt | Wish::End)) {
+                    break;
+                }
+                std::thread::sleep(PAUSE);
+            }
         }
     }
 
     /// Takes what was printed before the end.
     pub(super) fn drain(&mut self) {
         let steer = self.steer;
-        let mut ended = || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
+        // Said once, it holds for both streams.
+        let mut over = false;
+        let mut ended = || {
+            over = over || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
+            over
+        };
         let Streams {
             stdout,
             stderr,

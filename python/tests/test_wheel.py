@@ -72,7 +72,7 @@ def found(python: str, environment: dict[str, str], wanted: Path, *, checkout: b
     else:
         assert told.returncode == 1
         assert f"\n  {wanted}\n" in told.stderr and "\n  /nowhere/belljar" in told.stderr
-        assert "hint: install the package again" in told.stderr
+        assert "hint: install belljar again" in told.stderr
 
 
 def virtualenv(folder: Path) -> tuple[str, Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ class Shell:
     def __init__(self, folder: Path) -> None:
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
+            # Whoever started the tests may ignore it, and that is inherited; a person's terminal has no such thing.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             # The shell of 3.13 draws on the terminal; the plain one says the same.
             os.environ.update(PYTHON_BASIC_REPL="1", TERM="dumb", HOME=str(folder))
             os.execv(sys.executable, [sys.executable, "-i", "-q"])

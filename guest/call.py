@@ -19,14 +19,17 @@ class Grammar:
     memo = {}  # noqa: RUF012 - the scanner empties it after every use
 
 
+scan = make_scanner(Grammar)  # type: ignore[arg-type]
+
+
 def call(source, arguments, job):
     """Gives what to call; it gives bytes."""
-    return perform, (source.decode(), arguments.decode().strip(), job)
+    return perform, (source.decode(), arguments.decode(), job)
 
 
 def perform(source, arguments, job):
     function = find(source, job)
-    given, _ = make_scanner(Grammar)(arguments, 0)  # type: ignore[arg-type]
+    given, _ = scan(arguments, 0)
     value = function(*given["args"], **given["kwargs"])
     if type(value).__name__ == "coroutine":
         from asyncio import run
@@ -45,6 +48,12 @@ def find(text, job):
     main = job["main"]
     job["file"], job["source"] = FILE, text
     text = text.lstrip(" \t")
+    name, line = last_function(text)
+    if name:
+        job["code"] = code = compile(text, FILE, "exec", 0, True)
+        if (name, line) in [(item.co_name, item.co_firstlineno) for item in code.co_consts if type(item) is type(code)]:
+            exec(code, main)
+            return checked(main[name])
     try:
         job["code"] = code = compile(text, FILE, "eval", 0, True)
     except SyntaxError:
@@ -67,6 +76,20 @@ def find(text, job):
     if kind in ("FunctionDef", "AsyncFunctionDef", "ClassDef"):
         return checked(main[last.name])
     raise TypeError("the code of a call must be a function, or end with one")
+
+
+def last_function(text):
+    """The name and line of a `def` that looks like the last statement: whether it is one is seen in the compiled code.
+
+    A syntax tree would tell, and takes longer than most calls.
+    """
+    start = text.rfind("\ndef ") + 1
+    if text[start : start + 4] == "def " and "\r" not in text:
+        head, *rest = text[start:].split("\n")
+        # All that follows is inside of it, or nothing.
+        if all(line[:1] in " \t#" for line in rest):
+            return head[4:].partition("(")[0].strip(), text.count("\n", 0, start) + 1
+    return None, 0
 
 
 def checked(function):

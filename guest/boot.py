@@ -115,7 +115,8 @@ def start(kind, origin, args):
     # Under -P or -I our folder is not in front, and plain Python puts nothing there either.
     path = [] if getattr(sys.flags, "safe_path", sys.flags.isolated) else job.get("path", sys.path)
     path[:1] = [""]
-    add_modules()
+    if "module" not in job:
+        add_modules()
     if kind == "call":
         return part("call", given("job"), given("args.json"), job)
     if kind in ("invoke", "evaluate"):

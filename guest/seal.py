@@ -6,7 +6,7 @@ outside whether they have been made.
 
 import posix
 from _ctypes import FUNCFLAG_CDECL, FUNCFLAG_USE_ERRNO, CFuncPtr, _SimpleCData, addressof, dlopen, dlsym, get_errno
-from posix import close, closerange, dup2, sched_setaffinity, setsid, write
+from posix import chdir, close, closerange, dup2, sched_setaffinity, setsid, write
 
 NUMBERS = {
     "x86_64": {
@@ -110,6 +110,8 @@ class Order:
         # What keeps denials out of the host's log, where its kernel has one.
         self.quiet = fields["quiet"]
         self.groups = range(first + fields["ruleset"], first + fields["ruleset"] + fields["groups"])
+        # Where jobs start.
+        self.folder = bytes(fields["folder"]).decode("utf-8", "surrogateescape")
         self.limits = [lowered(*line) for line in fields["rlimits"]]
         # Only a test's plan keeps them.
         self.privileges = fields.get("privileges", True)
@@ -187,6 +189,8 @@ def seal(order, processors, fds, failed):
             step = "load the system-call filter"
             if syscall(SECCOMP, MODE_FILTER, 0, program):
                 raise fault()
+        step = f"enter {order.folder}"
+        chdir(order.folder)
     except OSError as error:
         failed(control, step, error.errno)
     except (LookupError, TypeError, ValueError):

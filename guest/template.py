@@ -107,6 +107,8 @@ def prepare():
     finders = sys.path_importer_cache
     for path in [path for path, finder in finders.items() if finder is None or path.startswith(folder)]:
         del finders[path]
+    # What is preloaded may have put something in front of sys.path.
+    place.reset()
     # Caches that are filled here are there in every worker.
     for _ in range(REHEARSALS):
         worker["rehearse"](boot, parse, hidden, place, main, worker["SHAPES"])
@@ -231,7 +233,7 @@ def become(order, rehearse, processors, fds):
             boot["attach"]()
         boot["send"](8)
         step = "take the job"
-        return worker["worker"](boot, parse, hidden, place)
+        return worker["worker"](boot, parse, hidden)
     except BaseException as error:
         failed(3, f"{step}: {type(error).__name__}: {error}"[:400], getattr(error, "errno", None) or EINVAL)
 
@@ -247,7 +249,7 @@ except (ImportError, LookupError) as error:
     _exit(1)
 syscall, get_errno, address, failed = seal["syscall"], seal["get_errno"], seal["addressof"], worker["failed"]
 WAIT4, PPOLL, SETNS, RECVMSG, Int, Long = map(seal.get, ("WAIT4", "PPOLL", "SETNS", "RECVMSG", "Int", "Long"))
-scan = call["make_scanner"](call["Grammar"])
+scan = call["scan"]
 # What a message is read into: its text, and what comes beside it.
 text, vector, extra = [], (Long * 2)(), (Int * (ROOM // 4))()
 message = (Long * 7)(0, 0, address(vector), 1, address(extra), ROOM, 0)
@@ -269,7 +271,8 @@ if sys.stdout is not None:
     sys.stdout.reconfigure(line_buffering=True)
 hidden = worker["Hidden"](known)
 place = worker["Place"](folder)
-boot["job"]["module"] = sys.modules["__main__"] = main = type(sys)("__main__")
+sys.modules["__main__"] = main = type(sys)("__main__")
+worker["settle"](boot["job"], place, main)
 try:
     tell({"ready": {"python": list(sys.version_info[:3]), "modules": prepare()}})
 except BaseException as error:

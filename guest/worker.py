@@ -2,19 +2,30 @@
 
 import sys
 from _socket import socketpair
-from posix import _exit, chdir, close, dup, dup2, environ, execve, putenv, readv, write
+from posix import _exit, close, dup, dup2, environ, execve, putenv, readv, write
 
-JOB, FAILED, PARCEL, PREFIX = 32, 9, 34, 16
+FAILED, PARCEL, PREFIX = 9, 34, 16
+# What a job begins with, and how long it is at least: so it is read at once, unless it is longer.
+JOB, LEAST = b"\x20\1\0\0", 1024
 EBADMSG, ENOENT, EACCES = 74, 2, 13
+# A bit of everything: memory that a job writes to the first time is copied then, and whoever called it waits.
+REHEARSED = b"""
+def f(x, y=2, *z, **k):
+    n = {"a": y * 2, **x}
+    for i, j in enumerate([0]):
+        n["b"] = (i + len(n), f"{j}", -i)
+    try:
+        s = sorted(v for v in n if v and v != j)
+    except TypeError as e:
+        raise ValueError("c") from e
+    return [s[0], n.get("b"), n["a"] > 1, None] if s else {"d": [w.upper() for w in z]}
+"""
 # The shapes of a job. The first touches no memory that the second does not.
 SHAPES = [
+    (b'{"kind":"code","parts":[%d]}', (b"def f(x):\n  x\nf(0)\n",)),
     (
-        b'{"kind": "code", "origin": "-c", "args": [], "env": {}, "cwd": "/", "parts": [%d]}',
-        (b"def f(x):\n  x\nf(0)\n",),
-    ),
-    (
-        b'{"kind": "call", "origin": "-c", "args": [], "env": {}, "cwd": "/", "parts": [%d, %d]}',
-        (b"def f(x):\n  return [x]\n", b'{"args": [{"a": 0}], "kwargs": {}}'),
+        b'{"kind":"call","parts":[%d,%d],"stays":1}',
+        (REHEARSED, b'{"args":[{"a":0},1.5,"b"],"kwargs":{}}'),
     ),
 ]
 
@@ -37,61 +48,50 @@ def frame(kind, header, body=b""):
 def exactly(size):
     """So many bytes and not one more: what follows is the job's own business."""
     content = bytearray(size)
-    view = memoryview(content)
-    while view:
-        count = readv(3, [view])
+    start = readv(3, [content])
+    while start < size:
+        count = readv(3, [memoryview(content)[start:]])
         if count == 0:
             # The host is gone, and the jar with it.
             _exit(0)
-        view = view[count:]
+        start += count
     return content
-
-
-def both(size, more):
-    """A header and a body, which almost always are there at once."""
-    header, body = bytearray(size), bytearray(more)
-    count = readv(3, [header, body])
-    if count < size + more:
-        if count == 0:
-            _exit(0)
-        header[count:] = exactly(max(size - count, 0))
-        start = max(count - size, 0)
-        body[start:] = exactly(more - start)
-    return header, memoryview(body)
 
 
 def receive(parse):
     """The header of a job, and the parts of its body; or its parcel, if that is the body."""
-    prefix = exactly(PREFIX)
-    if prefix[:4] != b"%c\1\0\0" % JOB:
+    block = exactly(LEAST)
+    if block[:4] != JOB:
         failed(3, "read the job", EBADMSG)
-    text, body = both(int.from_bytes(prefix[4:8], "little"), int.from_bytes(prefix[8:], "little"))
-    header = parse(text.decode("utf-8", "surrogateescape"))
+    start = PREFIX + int.from_bytes(block[4:8], "little")
+    end = start + int.from_bytes(block[8:PREFIX], "little")
+    if end > LEAST:
+        block += exactly(end - LEAST)
+    header = parse(block[PREFIX:start].decode("utf-8", "surrogateescape"))
     if "parcel" in header:
-        return header, body
-    parts, start = [], 0
+        return header, memoryview(block)[start:end]
+    parts = []
     for size in header["parts"]:
-        parts.append(bytes(body[start : start + size]))
+        parts.append(bytes(block[start : start + size]))
         start += size
     return header, parts
 
 
-def worker(boot, parse, hidden, place):
+def worker(boot, parse, hidden):
     """Waits for the job, and gives what `main` of boot wants to know of it."""
     header, parts = receive(parse)
-    add_variables(header["env"])
-    try:
-        chdir(header["cwd"])
-    except OSError as error:
-        failed(3, f"enter {header['cwd']}", error.errno)
-    kind, origin, args = header["kind"], header["origin"], header["args"]
+    if "env" in header:
+        add_variables(header["env"])
+    kind, origin, args = header["kind"], header.get("origin", "-c"), header.get("args", [])
     if kind == "exec":
         execute(origin, args)
     hidden.show(kind, origin)
-    parcel = parts if "parcel" in header else None
-    boot["given"] = dict(zip(("job", "args.json"), () if parcel else parts, strict=False)).__getitem__
-    place.reset()
-    boot["job"].update(path=place, stays="stays" in header, parcel=parcel)
+    job = boot["job"]
+    job["stays"] = "stays" in header
+    if "parcel" in header:
+        job["parcel"] = parts
+    else:
+        boot["given"] = dict(zip(("job", "args.json"), parts, strict=False)).__getitem__
     return kind, origin, args
 
 
@@ -140,7 +140,7 @@ class Place:
             sys.path[:1] = [self.mark]
 
     def reset(self):
-        """As if nothing had been run; what is preloaded may have put something in front."""
+        """As if nothing had been run; what is preloaded may have put something in front since."""
         sys.argv, sys.orig_argv = list(self.argv), list(self.orig_argv)
         if self.mark and self.mark in sys.path:
             self.at = sys.path.index(self.mark)
@@ -199,7 +199,7 @@ def invocation(*items):
     sizes = b"".join(len(item).to_bytes(4, "little") + bytes(4) for item in items)
     head = b"\1\0%c" % len(items) + sizes + b"".join(items)
     lengths = bytes(8) + len(head).to_bytes(8, "little")
-    header = b'{"kind": "invoke", "origin": "", "args": [], "env": {}, "cwd": "/", "parts": [%d], "parcel": 1}'
+    header = b'{"kind":"invoke","origin":"","parts":[%d],"parcel":1,"stays":1}'
     return header, (frame(PARCEL, lengths, head),)
 
 
@@ -213,15 +213,13 @@ def rehearse(boot, parse, hidden, place, main, shapes):
     kept = [(lines[name], dict(lines[name])) for name in ("cache", "_interactive_cache") if name in lines]
     finders = list(sys.meta_path)
     for header, parts in shapes:
-        write(near, frame(JOB, header % tuple(map(len, parts)), b"".join(parts)))
-        kind, origin, args = worker(boot, parse, hidden, place)
+        body = b"".join(parts)
+        write(near, frame(JOB[0], header % tuple(map(len, parts)), body).ljust(LEAST, b"\0"))
+        kind, origin, args = worker(boot, parse, hidden)
         boot["main"](kind, origin, args)
         hidden.hide(hidden.kind(kind, origin))
         sys.meta_path[:] = finders
-        place.reset()
-        boot["job"].clear()
-        fresh(main)
-        boot["job"]["module"] = main
+        settle(boot["job"], place, main)
     for cache, before in kept:
         cache.clear()
         cache.update(before)
@@ -229,6 +227,14 @@ def rehearse(boot, parse, hidden, place, main, shapes):
     for number in control, near, far:
         close(number)
     boot["attach"]()
+
+
+def settle(job, place, main):
+    """As if nothing had been run."""
+    place.reset()
+    fresh(main)
+    job.clear()
+    job["module"], job["path"] = main, place
 
 
 def fresh(module):

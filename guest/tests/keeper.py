@@ -27,6 +27,8 @@ SKIPS = (GUEST.parent / "tests/skips.toml").read_text()
 PARTS = (*COLD_PARTS, "template", "seal", "seeds", "worker", "preload")
 KINDS = {1: "returned", 2: "raised", 3: "exited", 16: "item", 8: "parked", 9: "failed"}
 SECONDS = 30
+# No job is shorter.
+LEAST = 1024
 
 # A shell ignores these two for what it starts in the background, which is inherited; a real keeper resets them.
 for number in (signal.SIGINT, signal.SIGQUIT):
@@ -101,17 +103,11 @@ class Worker:
         return data
 
     def give(self, kind: str, *parts: bytes, trailing: bytes = b"", **header: Any) -> None:
-        fields = {
-            "kind": kind,
-            "origin": "-c",
-            "args": [],
-            "env": {},
-            "cwd": "/",
-            "parts": [len(part) for part in parts],
-        }
-        text = json.dumps(fields | header).encode()
+        fields = {"kind": kind, "parts": [len(part) for part in parts]}
         body = b"".join(parts)
-        self.control.sendall(struct.pack("<BBHIQ", 32, 1, 0, len(text), len(body)) + text + body + trailing)
+        text = json.dumps(fields | header).encode()
+        job = struct.pack("<BBHIQ", 32, 1, 0, len(text), len(body)) + text + body
+        self.control.sendall(job.ljust(LEAST, b"\0") + trailing)
 
     def close(self) -> None:
         self.control.close()
@@ -190,7 +186,8 @@ class Template:
         ours.settimeout(SECONDS)
         pipes = [os.pipe() for _ in range(3)]
         given = pipes[0][0], pipes[1][1], pipes[2][1]
-        order: dict[str, Any] = {"namespaces": [], "ruleset": False, "quiet": 0, "groups": 0, "rlimits": [], **fields}
+        order: dict[str, Any] = {"namespaces": [], "ruleset": False, "quiet": 0, "groups": 0, "rlimits": []} | fields
+        order["folder"] = list(order.get("folder", b"/"))
         rehearse, processors = order.pop("rehearse", True), order.pop("processors", ())
         text = " ".join(str(int(number)) for number in (7, rehearse, *processors)).encode()
         text += b"\n" + json.dumps(order).encode()
@@ -239,10 +236,16 @@ class Template:
         return Result(os.waitstatus_to_exitcode(status), stdout, stderr, frames)
 
     def run(
-        self, kind: str, *parts: str | bytes, stdin: bytes = b"", fds: tuple[int, ...] = (), **header: Any
+        self,
+        kind: str,
+        *parts: str | bytes,
+        stdin: bytes = b"",
+        fds: tuple[int, ...] = (),
+        cwd: str = "/",
+        **header: Any,
     ) -> Result:
         """A job in a worker of its own."""
-        worker = self.worker(fds)
+        worker = self.worker(fds, folder=cwd.encode())
         assert worker.parked == Frame("parked", None, b""), worker.parked
         worker.give(kind, *(part if isinstance(part, bytes) else part.encode() for part in parts), **header)
         return self.finish(worker, stdin)

@@ -9,8 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import Result, boot, plain, pythons
-from keeper import Template, package
+from harness import Frame, Result, boot, plain, pythons
+from keeper import LEAST, Template, package
 from test_boot import JOBS, MAIN, shown
 
 LISTING = "import sys; print(sorted(sys.modules))"
@@ -163,9 +163,9 @@ print(subprocess.run(['sh', '-c', 'echo $A $TZ'], capture_output=True).stdout)
         )
 
     def test_folder_that_is_not_there(self) -> None:
-        got = self.template.code("print(1)", cwd="/nowhere")
-        self.assertEqual((got.code, got.only.kind), (1, "failed"))
-        self.assertEqual(got.only.header, {"step": "enter /nowhere", "errno": 2})
+        worker = self.template.worker(folder="/nowhere\N{SNOWMAN}".encode())
+        self.assertEqual(worker.parked, Frame("failed", {"step": "enter /nowhere?", "errno": 2}, b""))
+        self.assertEqual(self.template.finish(worker).code, 1)
 
     def test_another_program(self) -> None:
         show = 'echo $0 $1 $A; ls /proc/self/fd; grep -E "SigIgn|SigBlk" /proc/self/status'
@@ -183,13 +183,19 @@ print(subprocess.run(['sh', '-c', 'echo $A $TZ'], capture_output=True).stdout)
         worker.give("code", b"import os; print(os.read(3, 100))", trailing=b"more")
         self.assertEqual(self.template.finish(worker).stdout, "b'more'\n")
 
+    def test_a_job_around_the_least_length(self) -> None:
+        for size in range(LEAST - 70, LEAST + 10):
+            worker = self.template.worker(rehearse=False)
+            worker.give("code", b"import os; print(os.read(3, 9))".ljust(size), trailing=b"more")
+            self.assertEqual(self.template.finish(worker).stdout, "b'more'\n", size)
+
     def test_a_large_job(self) -> None:
         text = "x" * (8 << 20)
         self.assertEqual(self.template.call("lambda x: len(x)", text).only.body, b"%d" % len(text))
 
     def test_a_frame_that_is_no_job(self) -> None:
         worker = self.template.worker()
-        worker.control.sendall(b"\x21\1\0\0" + bytes(12))
+        worker.control.sendall(b"\x21\1\0\0" + bytes(LEAST - 4))
         self.assertEqual(self.template.finish(worker).only.header, {"step": "read the job", "errno": 74})
 
     def test_a_host_that_goes_away(self) -> None:

@@ -190,6 +190,8 @@ pub(super) struct Fork<'a> {
     /// The flags that the ruleset is applied with.
     pub quiet: u32,
     pub groups: usize,
+    /// Where jobs start; a path may have any bytes.
+    pub folder: &'a [u8],
     pub rlimits: &'a [(String, u64, u64)],
     pub privileges: bool,
 }

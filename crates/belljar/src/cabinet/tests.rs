@@ -39,15 +39,14 @@ fn parked(cabinet: &Cabinet, number: u64) -> Parked {
 }
 
 fn run(parked: Parked, code: &[u8]) -> (u8, String) {
-    let header = format!(
-        r#"{{"kind": "code", "origin": "-c", "args": [], "env": {{}}, "cwd": "/jar", "parts": [{}]}}"#,
-        code.len()
-    );
+    let header = format!(r#"{{"kind": "code", "parts": [{}]}}"#, code.len());
     let mut frame = vec![32, 1, 0, 0];
     frame.extend((header.len() as u32).to_le_bytes());
     frame.extend((code.len() as u64).to_le_bytes());
     frame.extend(header.as_bytes());
     frame.extend(code);
+    // No job is shorter.
+    frame.resize(frame.len().max(1024), 0);
     let mut control = UnixStream::from(parked.control);
     control.write_all(&frame).unwrap();
     drop(parked.stdin);

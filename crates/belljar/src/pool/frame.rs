@@ -8,10 +8,13 @@ use std::path::Path;
 use crate::job::{Job, Program};
 use crate::plan::{Plan, SCRIPT};
 use crate::warden::outgoing::Outgoing;
-use crate::wire::VERSION;
+use crate::wire::{PREFIX, VERSION};
 
 /// The kind of frame that is a job.
 const JOB: u8 = 32;
+/// Bytes of the shortest job, filled up behind its body. A worker waits for so many at once and reads on only where a job is
+/// longer.
+const LEAST: usize = 1024;
 
 /// The job as a worker reads it; nothing for a program that is not Python. One that ends with its value stays until the
 /// host ends it: to end by itself takes the processor from whoever hands the value over.
@@ -41,28 +44,32 @@ pub(super) fn frame(plan: &Plan, job: &Job, ends_with_value: bool) -> Option<Out
         .parcel()
         .and_then(|parcel| Outgoing::whole_parcel(parcel, job.items));
     let parts: Vec<&[u8]> = parts.into_iter().chain(parcel.as_deref()).collect();
-    let folder = job.current_dir.as_deref().unwrap_or(plan.current_dir());
+    // What is usual is not said: each field is read while somebody waits.
     let mut header = String::with_capacity(160);
     header.push_str("{\"kind\":");
     quote(&mut header, kind.as_bytes());
-    header.push_str(",\"origin\":");
-    quote(&mut header, origin.as_bytes());
-    header.push_str(",\"args\":");
-    list(&mut header, ('[', ']'), &job.args, |out, arg| {
-        quote(out, arg.as_bytes())
-    });
-    header.push_str(",\"env\":");
+    if origin != "-c" {
+        header.push_str(",\"origin\":");
+        quote(&mut header, origin.as_bytes());
+    }
+    if !job.args.is_empty() {
+        header.push_str(",\"args\":");
+        list(&mut header, ('[', ']'), &job.args, |out, arg| {
+            quote(out, arg.as_bytes())
+        });
+    }
     // The template has those that belljar sets itself. A job's own take the place of the policy's.
     let mut env: BTreeMap<&String, &String> = plan.given_env().collect();
     env.extend(job.env.iter().map(|(name, value)| (name, value)));
     let env: Vec<_> = env.into_iter().collect();
-    list(&mut header, ('{', '}'), &env, |out, (name, value)| {
-        quote(out, name.as_bytes());
-        out.push(':');
-        quote(out, value.as_bytes());
-    });
-    header.push_str(",\"cwd\":");
-    quote(&mut header, folder.as_os_str().as_bytes());
+    if !env.is_empty() {
+        header.push_str(",\"env\":");
+        list(&mut header, ('{', '}'), &env, |out, (name, value)| {
+            quote(out, name.as_bytes());
+            out.push(':');
+            quote(out, value.as_bytes());
+        });
+    }
     header.push_str(",\"parts\":");
     list(&mut header, ('[', ']'), &parts, |out, part| {
         out.push_str(&part.len().to_string());
@@ -75,7 +82,7 @@ pub(super) fn frame(plan: &Plan, job: &Job, ends_with_value: bool) -> Option<Out
     }
     header.push('}');
     let body: usize = parts.iter().map(|part| part.len()).sum();
-    let mut bytes = Vec::with_capacity(16 + header.len() + body);
+    let mut bytes = Vec::with_capacity(LEAST.max(PREFIX + header.len() + body));
     bytes.extend([JOB, VERSION, 0, 0]);
     bytes.extend((header.len() as u32).to_le_bytes());
     bytes.extend((body as u64).to_le_bytes());
@@ -83,6 +90,7 @@ pub(super) fn frame(plan: &Plan, job: &Job, ends_with_value: bool) -> Option<Out
     for part in parts {
         bytes.extend(part);
     }
+    bytes.resize(LEAST.max(bytes.len()), 0);
     let frame = Outgoing::new(bytes);
     Some(match job.parcel().filter(|_| parcel.is_none()) {
         Some(parcel) => frame.parcel(parcel, job.items),

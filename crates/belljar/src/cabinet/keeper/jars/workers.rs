@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use belljar_linux::namespaces::Kind;
@@ -120,6 +121,7 @@ impl Keeper<'_> {
             ruleset: ruleset.is_some(),
             quiet: ruleset.unwrap_or_default(),
             groups,
+            folder: self.room.plan.current_dir().as_os_str().as_bytes(),
             rlimits: &rlimits,
             privileges: self.look.drops_privileges(),
         })?)

@@ -122,7 +122,7 @@ pub(crate) struct Parked {
     pub worker: OwnedFd,
     /// The job goes in and frames come out here.
     pub control: OwnedFd,
-    /// Standard input, to be written.
+    /// Standard input, to be written; like the next two it does not block.
     pub stdin: OwnedFd,
     /// Standard output, to be read.
     pub stdout: OwnedFd,

@@ -51,6 +51,7 @@ fn run(parked: Parked, code: &[u8]) -> (u8, String) {
     control.write_all(&frame).unwrap();
     drop(parked.stdin);
     let mut printed = String::new();
+    rustix::io::ioctl_fionbio(&parked.stdout, false).unwrap();
     std::fs::File::from(parked.stdout)
         .read_to_string(&mut printed)
         .unwrap();

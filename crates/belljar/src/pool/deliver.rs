@@ -48,7 +48,8 @@ pub(super) fn deliver(
         return Err(Undelivered::Dead(Box::new(worker.unused())));
     }
     let parked = *worker.parked;
-    let mut jar = Jar {
+    let streams = streams(plan, job, [parked.stdin, parked.stdout, parked.stderr]);
+    let jar = Jar {
         init: Init::Kept(parked.init),
         group: worker.group,
         report: parked.report,
@@ -63,23 +64,18 @@ pub(super) fn deliver(
         wants_compiling: false,
         ended: None,
         emptied: None,
-        warm: None,
+        warm: Some(Warm {
+            worker: parked.worker,
+            workdir: Some(parked.workdir),
+            memory: worker.memory,
+            cpu_usec: worker.cpu_usec,
+            ends_with_value,
+            late: None,
+            bury: None,
+            rest: vec![parked.script],
+        }),
     };
-    match streams(plan, job, [parked.stdin, parked.stdout, parked.stderr]) {
-        Ok(streams) => {
-            jar.warm = Some(Warm {
-                worker: parked.worker,
-                workdir: Some(parked.workdir),
-                memory: worker.memory,
-                cpu_usec: worker.cpu_usec,
-                ends_with_value,
-                late: None,
-                bury: None,
-            });
-            Ok((jar, streams))
-        }
-        Err(error) => Err(Undelivered::Failed(Box::new(jar), error)),
-    }
+    Ok((jar, streams))
 }
 
 /// What must be there before the job: its files, its script, limits that are tighter than those of its pool.
@@ -147,18 +143,15 @@ fn tighten(plan: &Plan, worker: &Worker) -> Result<(), Error> {
     Ok(())
 }
 
-fn streams(plan: &Plan, job: &mut Job, [stdin, stdout, stderr]: [OwnedFd; 3]) -> Result<Streams, Error> {
+fn streams(plan: &Plan, job: &mut Job, [stdin, stdout, stderr]: [OwnedFd; 3]) -> Streams {
     let cap = plan.limits().output;
-    let input = Input::new(std::mem::replace(&mut job.stdin, Stdin::Null), stdin)?;
-    let stdout = Stream::new(stdout, std::mem::replace(&mut job.stdout, Sink::Null), cap)?;
-    let stderr = Stream::new(stderr, std::mem::replace(&mut job.stderr, Sink::Null), cap)?;
-    Ok(Streams {
-        input,
-        stdout,
-        stderr,
+    Streams {
+        input: Input::new(std::mem::replace(&mut job.stdin, Stdin::Null), stdin),
+        stdout: Stream::new(stdout, std::mem::replace(&mut job.stdout, Sink::Null), cap),
+        stderr: Stream::new(stderr, std::mem::replace(&mut job.stderr, Sink::Null), cap),
         terminal: None,
         reader: job.reader.take(),
-    })
+    }
 }
 
 /// Why this job cannot run on a parked worker of its plan, if it cannot.

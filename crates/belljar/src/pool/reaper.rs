@@ -1,11 +1,12 @@
 //! Empties jars behind their callers' backs: a value is handed over when the kill is sent, and the rest is done here.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::Group;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
 use super::core::Core;
@@ -13,19 +14,24 @@ use super::waiter::lock;
 use crate::error::Error;
 use crate::warden::start::{Jar, PATIENCE, PROMPT};
 
-/// How long a caller has the processors to itself before its jar is seen to.
+/// How long a caller has the processors to itself before the cgroup of its empty jar is seen to.
 const DELAY: Duration = Duration::from_millis(1);
+/// How often jars are looked at that do not end.
+const LOOK: Duration = Duration::from_secs(1);
+/// Ends that are told of at once.
+const EVENTS: usize = 16;
 
 /// Takes jars to be emptied and cgroups of empty ones.
 pub(super) struct Reaper {
     brought: Mutex<Brought>,
-    /// A timer: setting it wakes nobody now.
-    wake: OwnedFd,
+    /// Tells of jars that are empty, and of the timer. A caller that brings a jar wakes nobody.
+    ends: OwnedFd,
+    timer: OwnedFd,
 }
 
 #[derive(Default)]
 struct Brought {
-    jars: Vec<Jar>,
+    jars: Vec<Dying>,
     groups: Vec<Group>,
     closed: bool,
     /// Whether the timer runs.
@@ -42,13 +48,18 @@ struct Dying {
 
 impl Reaper {
     pub(super) fn new() -> Result<Self, Error> {
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let wake = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)
-            .map_err(|error| Error::setup("make a timer", error))?;
-        Ok(Self {
-            brought: Mutex::default(),
-            wake,
-        })
+        let make = || -> rustix::io::Result<Self> {
+            let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+            let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            let ends = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+            epoll::add(&ends, &timer, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+            Ok(Self {
+                brought: Mutex::default(),
+                ends,
+                timer,
+            })
+        };
+        make().map_err(|error| Error::setup("make a timer", error))
     }
 
     /// Takes a jar, which is counted as being emptied already.
@@ -60,42 +71,78 @@ impl Reaper {
     /// Takes a jar that was sent the kill.
     pub(super) fn take_dying(&self, jar: Jar) {
         let mut brought = lock(&self.brought);
-        brought.jars.push(jar);
-        self.wake(&mut brought);
+        // Once is enough: whatever ended, all of them are looked at. Where it cannot be watched, the timer tells.
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
+        let _ = epoll::add(&self.ends, &jar.init, epoll::EventData::new_u64(0), flags);
+        brought.jars.push(Dying {
+            jar,
+            since: Instant::now(),
+            pressed: false,
+        });
+        // Later than the kernel's next tick in most cases: a timer that comes first costs as much as all the rest here.
+        self.wake(&mut brought, PROMPT);
     }
 
     /// Takes cgroups that nothing is in any more, or will be in a moment.
     pub(super) fn bury(&self, groups: impl IntoIterator<Item = Group>) {
         let mut brought = lock(&self.brought);
         brought.groups.extend(groups);
-        self.wake(&mut brought);
+        self.wake(&mut brought, DELAY);
     }
 
     /// Ends the thread when nothing is left to be done.
     pub(super) fn close(&self) {
         let mut brought = lock(&self.brought);
         brought.closed = true;
-        self.wake(&mut brought);
+        self.wake(&mut brought, DELAY);
     }
 
-    /// Wakes the thread in a moment. One that is to be woken already is not put off.
-    fn wake(&self, brought: &mut Brought) {
-        if std::mem::replace(&mut brought.armed, true) {
-            return;
+    /// Wakes the thread after a while. One that is to be woken already is not put off.
+    fn wake(&self, brought: &mut Brought, after: Duration) {
+        if !std::mem::replace(&mut brought.armed, true) {
+            self.set_timer(after);
         }
-        let zero = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+    }
+
+    fn set_timer(&self, after: Duration) {
         let once = Itimerspec {
-            it_interval: zero,
-            it_value: Timespec {
-                tv_sec: 0,
-                tv_nsec: DELAY.subsec_nanos().into(),
-            },
+            it_interval: timespec(Duration::ZERO),
+            it_value: timespec(after),
         };
         // Cannot fail with a timer of ours and a time that is valid.
-        let _ = rustix::time::timerfd_settime(&self.wake, TimerfdTimerFlags::empty(), &once);
+        let _ = rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once);
+    }
+
+    /// What was brought since the last time, and whether nothing more will be. The timer has nothing to tell then.
+    fn fetch(&self) -> (Vec<Dying>, Vec<Group>, bool) {
+        let mut brought = lock(&self.brought);
+        if std::mem::replace(&mut brought.armed, false) {
+            self.set_timer(Duration::ZERO);
+        }
+        let (jars, groups) = (
+            std::mem::take(&mut brought.jars),
+            std::mem::take(&mut brought.groups),
+        );
+        (jars, groups, brought.closed)
+    }
+
+    /// Waits for the end of a jar or for the timer.
+    fn wait(&self, events: &mut Vec<epoll::Event>, patience: Option<Duration>) {
+        let patience = patience.map(timespec);
+        events.clear();
+        let _ = epoll::wait(&self.ends, spare_capacity(events), patience.as_ref());
+    }
+
+    /// A keeper has a copy of the descriptor: closed here and watched still, it would stay in the list.
+    fn forget(&self, jar: &Jar) {
+        let _ = epoll::delete(&self.ends, &jar.init);
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs() as i64,
+        tv_nsec: duration.subsec_nanos().into(),
     }
 }
 
@@ -103,31 +150,16 @@ impl Reaper {
 pub(super) fn reap(core: &Arc<Core>) {
     let reaper = &core.reaper;
     let mut dying: Vec<Dying> = Vec::new();
+    let mut events = Vec::with_capacity(EVENTS);
     loop {
-        let _ = rustix::io::read(&reaper.wake, &mut [0; 8]);
-        let Brought {
-            jars, groups, closed, ..
-        } = {
-            let mut brought = lock(&reaper.brought);
-            let closed = brought.closed;
-            std::mem::replace(
-                &mut *brought,
-                Brought {
-                    closed,
-                    ..Brought::default()
-                },
-            )
-        };
-        dying.extend(jars.into_iter().map(|jar| Dying {
-            jar,
-            since: Instant::now(),
-            pressed: false,
-        }));
+        let (jars, groups, closed) = reaper.fetch();
+        dying.extend(jars);
         groups.into_iter().for_each(remove);
         let mut at = 0;
         while at < dying.len() {
             if over(&mut dying[at]) {
                 let Dying { jar, since, .. } = dying.swap_remove(at);
+                reaper.forget(&jar);
                 jar.group.into_iter().for_each(remove);
                 core.emptied(since);
             } else {
@@ -138,7 +170,9 @@ pub(super) fn reap(core: &Arc<Core>) {
             lock(&reaper.brought).groups.drain(..).for_each(remove);
             return;
         }
-        wait(reaper, &dying);
+        let pressing = dying.iter().any(|dying| !dying.pressed).then_some(PROMPT);
+        let looking = (!dying.is_empty()).then_some(LOOK);
+        reaper.wait(&mut events, pressing.or(looking));
     }
 }
 
@@ -158,21 +192,6 @@ fn over(dying: &mut Dying) -> bool {
         tracing::error!("a jar is not empty {} s after the kill", PATIENCE.as_secs());
     }
     waited > PATIENCE
-}
-
-fn wait(reaper: &Reaper, dying: &[Dying]) {
-    let mut list = vec![PollFd::new(&reaper.wake, PollFlags::IN)];
-    list.extend(
-        dying
-            .iter()
-            .map(|dying| PollFd::from_borrowed_fd(dying.jar.init.as_fd(), PollFlags::IN)),
-    );
-    let soon = dying.iter().any(|dying| !dying.pressed);
-    let patience = Timespec {
-        tv_sec: i64::from(!soon),
-        tv_nsec: if soon { PROMPT.subsec_nanos().into() } else { 0 },
-    };
-    let _ = rustix::event::poll(&mut list, (!dying.is_empty()).then_some(&patience));
 }
 
 fn remove(group: Group) {

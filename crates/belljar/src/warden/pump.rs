@@ -20,9 +20,8 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn new(stdin: Stdin, to_guest: OwnedFd) -> Result<Self, Error> {
-        rustix::io::ioctl_fionbio(&to_guest, true)
-            .map_err(|error| Error::setup("prepare standard input", error))?;
+    /// To a descriptor that does not block.
+    pub(crate) fn new(stdin: Stdin, to_guest: OwnedFd) -> Self {
         let (source, pending) = match stdin {
             Stdin::Null => (None, Vec::new()),
             Stdin::Bytes(bytes) => (None, bytes),
@@ -35,7 +34,7 @@ impl Input {
             to_guest: Some(to_guest),
         };
         input.close_if_done();
-        Ok(input)
+        input
     }
 
     /// The caller's input as it was, when no guest has had any of it; nothing if it cannot be had again.

@@ -78,6 +78,8 @@ pub(crate) struct Warm {
     pub late: Option<Box<dyn FnOnce() + Send>>,
     /// Takes the cgroup of an empty jar.
     pub bury: Option<Box<dyn FnOnce(Group) + Send>>,
+    /// What is only to be closed, which is done with the jar: whoever waits for its value does not wait for that.
+    pub rest: Vec<OwnedFd>,
 }
 
 /// The caller's ends of everything the guest reads and writes.
@@ -430,9 +432,13 @@ fn streams(plan: &Plan, job: &mut Job) -> Result<(Streams, [OwnedFd; 3]), Error>
     let (guest_in, to_guest) = pipe()?;
     let (from_out, guest_out) = pipe()?;
     let (from_err, guest_err) = pipe()?;
-    let input = Input::new(std::mem::replace(&mut job.stdin, Stdin::Null), to_guest)?;
-    let stdout = Stream::new(from_out, std::mem::replace(&mut job.stdout, Sink::Null), cap)?;
-    let stderr = Stream::new(from_err, std::mem::replace(&mut job.stderr, Sink::Null), cap)?;
+    for ours in [&to_guest, &from_out, &from_err] {
+        rustix::io::ioctl_fionbio(ours, true)
+            .map_err(|error| Error::setup("prepare the guest's streams", error))?;
+    }
+    let input = Input::new(std::mem::replace(&mut job.stdin, Stdin::Null), to_guest);
+    let stdout = Stream::new(from_out, std::mem::replace(&mut job.stdout, Sink::Null), cap);
+    let stderr = Stream::new(from_err, std::mem::replace(&mut job.stderr, Sink::Null), cap);
     let terminal = match &job.terminal {
         Some(terminal) => Some(
             terminal

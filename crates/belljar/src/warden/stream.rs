@@ -7,7 +7,6 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use super::outlet::Outlet;
-use crate::error::Error;
 use crate::job::{Live, Sink, Which};
 use crate::outcome::Captured;
 
@@ -24,6 +23,8 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 pub(crate) struct Stream {
     /// The guest's end; `None` once it is at its end.
     source: Option<OwnedFd>,
+    /// The guest's end, once all that was in it has been taken.
+    spent: Option<OwnedFd>,
     /// Where it goes live; `None` if nowhere, or once the reader is gone.
     sink: Option<Outlet>,
     /// Bytes on their way to the sink. While there are some, nothing more is read: the guest waits for its reader.
@@ -41,9 +42,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(source: OwnedFd, sink: Sink, cap: u64) -> Result<Self, Error> {
-        rustix::io::ioctl_fionbio(&source, true)
-            .map_err(|error| Error::setup("prepare an output stream", error))?;
+    /// From a descriptor that does not block.
+    pub(crate) fn new(source: OwnedFd, sink: Sink, cap: u64) -> Self {
         let live = matches!(sink, Sink::Live);
         let (sink, keep) = match sink {
             Sink::Null => (None, false),
@@ -52,8 +52,9 @@ impl Stream {
             Sink::Both(fd) => (Some(Outlet::new(fd)), true),
             Sink::Live => (None, true),
         };
-        Ok(Self {
+        Self {
             source: Some(source),
+            spent: None,
             sink,
             pending: Vec::new(),
             live,
@@ -64,7 +65,7 @@ impl Stream {
             tail: VecDeque::new(),
             dropped: 0,
             failed: None,
-        })
+        }
     }
 
     /// What to wait for next.
@@ -187,7 +188,7 @@ impl Stream {
                 self.read(buffer);
                 // Nothing more in the pipe and no writer left to wait for.
                 if self.taken == before && self.pending.is_empty() {
-                    self.source = None;
+                    self.spent = self.source.take();
                 }
             } else if !self.wait_for_reader(ended) {
                 // The rest is still kept, if anything is.
@@ -219,7 +220,7 @@ impl Stream {
                 self.read(buffer);
             }
             if self.pending.is_empty() && self.taken == before {
-                self.source = None;
+                self.spent = self.source.take();
                 break;
             }
             if !self.deliver(which, reader.as_deref_mut(), ended) {
@@ -278,6 +279,11 @@ impl Stream {
             (Some(outlet), false) => Sink::Forward(outlet.give_back()),
             (Some(outlet), true) => Sink::Both(outlet.give_back()),
         }
+    }
+
+    /// What is left of the guest's end, for someone who has time to close it.
+    pub(super) fn spent(&mut self) -> Option<OwnedFd> {
+        self.spent.take()
     }
 
     /// What was kept.

@@ -23,7 +23,7 @@ use super::gate::{self, Closed};
 use super::pump::Relay;
 use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
-use super::stream::{BUFFER, PAGE};
+use super::stream::{PAGE, Stream};
 use super::weight::is_heavy;
 use crate::error::Error;
 use crate::outcome::{Captured, Refused};
@@ -141,12 +141,15 @@ pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer
         let killed = watch.jar.init.kill();
         killed.map_err(|error| Error::setup("end the jar", error))?;
         watch.drain();
-        let (stdout, stderr, _) = captured(watch.streams)?;
         let parcel = watch.seen.parcel.take();
         // Closed with the jar, when the value has been handed on.
         if let Some(warm) = &mut watch.jar.warm {
             (warm.memory, warm.workdir) = (watch.oom.take(), watch.seen.workdir.take());
+            let Streams { stdout, stderr, .. } = &mut watch.streams;
+            warm.rest
+                .extend([stdout, stderr].into_iter().filter_map(Stream::spent));
         }
+        let (stdout, stderr, _) = captured(watch.streams)?;
         return Ok(Heard::Value(Box::new(Said {
             frame,
             parcel,
@@ -286,7 +289,7 @@ impl<'a> Watch<'a> {
     /// Not before there is something to read: until then init may be waiting for this processor.
     fn make_buffer(&mut self) {
         if self.buffer.is_empty() {
-            self.buffer = vec![0; if self.jar.warm.is_some() { BUFFER } else { PAGE }];
+            self.buffer = vec![0; PAGE];
         }
     }
 

@@ -50,6 +50,10 @@ impl Keeper<'_> {
         let (control, workers) = pair(SocketType::STREAM)?;
         let (engines, report) = pair(SocketType::SEQPACKET)?;
         let ((guest_in, stdin), (stdout, guest_out), (stderr, guest_err)) = (pipe()?, pipe()?, pipe()?);
+        for engines in [&stdin, &stdout, &stderr] {
+            // Here, where no caller waits for it.
+            rustix::io::ioctl_fionbio(engines, true)?;
+        }
         let mut fds: Vec<BorrowedFd<'_>> = vec![
             workers.as_fd(),
             guest_in.as_fd(),

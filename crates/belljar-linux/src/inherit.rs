@@ -37,43 +37,26 @@ pub fn ordinary() -> io::Result<()> {
 }
 
 fn scheduling() -> io::Result<()> {
-    if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy()) {
-        set_policy(0, libc::SCHED_OTHER)?;
+    // The kernel's own calls: musl has them do something else, and answers that there are none.
+    // SAFETY: asks about this process.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as i32 & !RESET_ON_FORK;
+    if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy) {
+        let priority: libc::c_int = 0;
+        // SAFETY: the parameter, one integer to the kernel, is initialised and outlives the call.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_sched_setscheduler,
+                0,
+                libc::SCHED_OTHER,
+                &raw const priority,
+            )
+        };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
     }
     if rustix::process::getpriority_process(None)? < 0 {
         rustix::process::setpriority_process(None, 0)?;
-    }
-    Ok(())
-}
-
-/// Makes this process one that takes the processor from nobody when it wakes up, and with it all that it starts; `false` where
-/// it is one already, or ranks lower still.
-pub fn patient() -> io::Result<bool> {
-    let hasty = policy() == libc::SCHED_OTHER;
-    if hasty {
-        set_policy(0, libc::SCHED_BATCH)?;
-    }
-    Ok(hasty)
-}
-
-/// Takes back for another process what it has inherited of [`patient`].
-pub fn hasty(pid: i32) -> io::Result<()> {
-    set_policy(pid, libc::SCHED_OTHER)
-}
-
-// Below are the kernel's own calls: musl has them do something else, and answers that there are none.
-
-fn policy() -> libc::c_int {
-    // SAFETY: asks about this process.
-    unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) as libc::c_int & !RESET_ON_FORK }
-}
-
-fn set_policy(pid: i32, policy: libc::c_int) -> io::Result<()> {
-    let priority: libc::c_int = 0;
-    // SAFETY: the parameter, one integer to the kernel, is initialised and outlives the call.
-    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, pid, policy, &raw const priority) };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use belljar_linux::userns::{self, IdMap};
-use belljar_linux::{descriptors, inherit, mount, privileges, process, signals};
+use belljar_linux::{descriptors, mount, privileges, process, signals};
 
 use super::message::tell;
 use super::{Spec, Told};
@@ -27,11 +27,8 @@ pub(super) fn keeper(room: &Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> i3
         return 1;
     };
     let engine = kept.remove(0);
-    let done = prepare(room, &engine).and_then(|patient| {
-        let keeper = step(
-            "start the keeper's loop",
-            Keeper::new(room, spec, &engine, patient),
-        )?;
+    let done = prepare(room, &engine).and_then(|()| {
+        let keeper = step("start the keeper's loop", Keeper::new(room, spec, &engine))?;
         keeper.run()
     });
     match done {
@@ -44,11 +41,9 @@ pub(super) fn keeper(room: &Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> i3
     }
 }
 
-/// Takes on its ids and gives the cabinet a /proc of its own. Tells whether workers rank higher than the rest of it.
-fn prepare(room: &Room<'_>, engine: &OwnedFd) -> Result<bool, Failure> {
+/// Takes on its ids and gives the cabinet a /proc of its own.
+fn prepare(room: &Room<'_>, engine: &OwnedFd) -> Result<(), Failure> {
     signals::ignore_pipe();
-    // What is made for the next job, or is left of the last, must not come before the one that runs.
-    let patient = step("give way to jobs", inherit::patient())?;
     step(
         "start the keeper's session",
         rustix::process::setsid().map(drop).map_err(io::Error::from),
@@ -71,6 +66,5 @@ fn prepare(room: &Room<'_>, engine: &OwnedFd) -> Result<bool, Failure> {
     if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup))) {
         step("make a view of the cgroups", process::unshare_cgroup())?;
     }
-    step("mount the cabinet's /proc", mount::proc(Path::new("/proc")))?;
-    Ok(patient)
+    step("mount the cabinet's /proc", mount::proc(Path::new("/proc")))
 }

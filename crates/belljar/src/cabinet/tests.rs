@@ -5,7 +5,6 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::*;
-use crate::warden::init::pid_of;
 use crate::{Host, Policy};
 
 fn binary() -> std::path::PathBuf {
@@ -72,20 +71,4 @@ fn a_worker_is_parked_and_runs_one_job() {
         );
         assert_eq!((kind, printed.as_str()), (1, "2 /jar []\n"));
     }
-}
-
-#[test]
-fn a_worker_ranks_like_its_caller_and_what_makes_it_gives_way() {
-    let policy = |pid: u32| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let (_, fields) = text.rsplit_once(')').unwrap();
-        // The 41st of them all, and the first behind the name is the third.
-        fields.split_whitespace().nth(38).unwrap().to_owned()
-    };
-    let own = policy(std::process::id());
-    assert_eq!(own, "0", "these tests were started with another policy");
-    let cabinet = open(&[]);
-    let parked = parked(&cabinet, 1);
-    assert_eq!(policy(pid_of(parked.worker.as_fd())), own);
-    assert_eq!(policy(pid_of(parked.init.as_fd())), "3");
 }

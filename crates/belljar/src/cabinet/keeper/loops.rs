@@ -93,17 +93,10 @@ pub(super) struct Keeper<'a> {
     pub blueprint: Blueprint<'a>,
     /// The last order to a template, with the number of cgroups in it.
     pub order: Option<(usize, Vec<u8>)>,
-    /// Whether a worker gets a rank back that this process has given up, and with it all that it starts.
-    pub patient: bool,
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(
-        room: &'a Room<'a>,
-        spec: &'a Spec,
-        engine: &'a OwnedFd,
-        patient: bool,
-    ) -> io::Result<Self> {
+    pub(super) fn new(room: &'a Room<'a>, spec: &'a Spec, engine: &'a OwnedFd) -> io::Result<Self> {
         let poll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Self {
             room,
@@ -122,7 +115,6 @@ impl<'a> Keeper<'a> {
             networks: Networks::new(room.plan)?,
             blueprint: Blueprint::new(room.plan)?,
             order: None,
-            patient,
         })
     }
 

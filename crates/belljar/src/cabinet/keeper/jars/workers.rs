@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use belljar_linux::namespaces::Kind;
 use belljar_linux::process::Ended;
-use belljar_linux::{confine, descriptors, inherit, pidfd};
+use belljar_linux::{confine, descriptors, pidfd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
@@ -228,10 +228,6 @@ impl Keeper<'_> {
         if let Err(reason) = looked {
             let step = format!("check a worker: {reason}");
             return self.jar_failed(number, &step, Errno::PERM.raw_os_error());
-        }
-        if self.patient {
-            // One that cannot have it back is slower beside others, and no less sealed.
-            let _ = inherit::hasty(pid);
         }
         self.unwatch(&coming.control);
         let Some(jar) = self.jars.get_mut(&number) else {

@@ -7,6 +7,7 @@ outside whether they have been made.
 import posix
 from _ctypes import FUNCFLAG_CDECL, FUNCFLAG_USE_ERRNO, CFuncPtr, _SimpleCData, addressof, dlopen, dlsym, get_errno
 from posix import chdir, close, closerange, dup2, sched_setaffinity, setsid, write
+from time import perf_counter_ns as now
 
 NUMBERS = {
     "x86_64": {
@@ -129,7 +130,10 @@ def lowered(name, soft, hard):
 
 
 def seal(order, processors, fds, failed):
-    """Every step in its order; the first that fails is told with `failed(descriptor, step, errno)`."""
+    """Every step in its order; the first that fails is told with `failed(descriptor, step, errno)`.
+
+    Gives the time at which it was inside.
+    """
     control = fds[0]
     try:
         step = "start a session"
@@ -144,6 +148,7 @@ def seal(order, processors, fds, failed):
         for step, at in order.joined:  # noqa: B007 - told when one fails
             if syscall(SETNS, fds[at], 0):
                 raise fault()
+        inside = now()
         step = "set up descriptors"
         dup2(fds[1], 0)
         dup2(fds[2], 1)
@@ -191,6 +196,7 @@ def seal(order, processors, fds, failed):
                 raise fault()
         step = f"enter {order.folder}"
         chdir(order.folder)
+        return inside
     except OSError as error:
         failed(control, step, error.errno)
     except (LookupError, TypeError, ValueError):

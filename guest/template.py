@@ -16,6 +16,7 @@ import posix
 from _io import open_code
 from _signal import SIG_BLOCK, SIGCHLD, pthread_sigmask  # type: ignore[import-not-found]
 from posix import _exit, close, fork, getpid, read, write
+from time import perf_counter_ns as now
 from time import sleep
 
 __builtins__ = dict(vars(builtins))
@@ -27,6 +28,7 @@ LONG, SHORT, ROOM = 1 << 18, 1 << 12, 16 + 4 * 64
 REHEARSALS = 3
 # Seconds that a worker which has done its job waits for its end; the host needs microseconds.
 LONGEST = 3600
+MOST = (1 << 32) - 1
 
 
 def load_boot():
@@ -218,20 +220,23 @@ def spawn(number, away, fds):
 
 def become(order, rehearse, processors, fds):
     """From a copy of the template to a worker that waits for its job."""
+    born = now()
     # Libraries notice a fork by their process id, and would go on with the template's random numbers.
     if getpid() == own:
         failed(fds[0], "have a process id of its own", EEXIST)
-    seal["seal"](order, processors, fds, failed)
+    inside = seal["seal"](order, processors, fds, failed)
     step = "seed random numbers"
     try:
         seeds["reseed"](generators)
-        step = "rehearse"
+        step, sealed = "rehearse", now()
         # Memory is copied now and not while somebody waits; if a caller does, the job itself will copy the same.
         if rehearse:
             worker["rehearse"](boot, parse, hidden, place, main, worker["SHAPES"][1:])
         else:
             boot["attach"]()
-        boot["send"](8)
+        # How long it took to walk in and to rehearse, for the figures of the pool: microseconds.
+        took = (min(nanoseconds // 1000, MOST) for nanoseconds in (inside - born, now() - sealed))
+        boot["send"](8, b"", b"".join(micros.to_bytes(4, "little") for micros in took))
         step = "take the job"
         return worker["worker"](boot, parse, hidden)
     except BaseException as error:

@@ -205,6 +205,11 @@ class Template:
         assert answer == {"forked": 7, "pid": worker.pid}, answer
         said = worker.frame()
         assert said is not None, self.end_of(worker)
+        if said.kind == "parked":
+            walking, rehearsing = struct.unpack("<II", said.body)
+            # Microseconds; one in a hurry takes next to none for the second.
+            assert 0 < walking < SECONDS * 1e6 and rehearsing < SECONDS * 1e6, said
+            said = Frame("parked", None, b"")
         worker.parked = said
         return worker
 

@@ -82,7 +82,7 @@ fn scripts_run_on_workers_that_were_ready() {
         for script in value["scripts"].as_array().expect("scripts") {
             assert_eq!(script["cold"], Value::Null, "as {who:?}");
         }
-        for step in ["jar", "fork", "seal", "check", "job"] {
+        for step in ["jar", "fork", "setns", "seal", "rehearse", "check", "job"] {
             assert!(
                 value["pool"]["steps"][step].as_f64() > Some(0.0),
                 "{step}: {}",
@@ -111,6 +111,12 @@ fn scripts_run_on_workers_that_were_ready() {
             "{}",
             ran.stderr
         );
-        assert!(ran.stderr.contains("timings: seal "), "{}", ran.stderr);
+        for step in ["seal", "rehearse", "reap"] {
+            assert!(
+                ran.stderr.contains(&format!("timings: {step} ")),
+                "{}",
+                ran.stderr
+            );
+        }
     }
 }

@@ -166,12 +166,15 @@ pub fn timings(stats: &PoolStats) -> Vec<String> {
         ("jar", steps.jar, "making the jar: init, namespaces, mounts"),
         ("queue", steps.queue, "waiting for the template"),
         ("fork", steps.fork, "the fork"),
-        ("seal", steps.seal, "walking in, sealing, rehearsing"),
+        ("setns", steps.setns, "walking in"),
+        ("seal", steps.seal, "sealing"),
+        ("rehearse", steps.rehearse, "a job of no effect"),
         ("check", steps.check, "the look from outside"),
         ("job", steps.job, "the script, to its empty jar"),
-        ("empty", steps.empty, "emptying jars that were not used"),
+        ("kill", steps.kill, "ending jars that were not used"),
+        ("reap", steps.reap, "removing what is left of a jar"),
     ];
-    let line = |(name, micros, what): (&str, f64, &str)| format!("{name:<6}{:>9.3} ms  {what}", micros / 1e3);
+    let line = |(name, micros, what): (&str, f64, &str)| format!("{name:<9}{:>9.3} ms  {what}", micros / 1e3);
     lines.extend(parts.map(line));
     lines
 }

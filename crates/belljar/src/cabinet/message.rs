@@ -91,8 +91,12 @@ pub(crate) struct Timings {
     pub queue: u32,
     /// The fork.
     pub fork: u32,
-    /// Walking in, sealing, rehearsing.
+    /// Walking in, as the worker says.
+    pub setns: u32,
+    /// Sealing, and all that the worker does not tell apart.
     pub seal: u32,
+    /// Rehearsing, as the worker says.
+    pub rehearse: u32,
     /// The look from outside.
     pub check: u32,
 }

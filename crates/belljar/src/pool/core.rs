@@ -275,11 +275,11 @@ impl Core {
         }
     }
 
-    /// A jar is empty.
-    pub(super) fn emptied(&self, since: Instant) {
+    /// A jar is empty, so long after its kill.
+    pub(super) fn emptied(&self, after: Duration) {
         let mut state = lock(&self.state);
         state.emptying -= 1;
-        state.sums.emptied(since.elapsed());
+        state.sums.killed(after);
         drop(state);
         self.wake.notify_one();
     }

@@ -154,20 +154,24 @@ pub(super) fn reap(core: &Arc<Core>) {
     loop {
         let (jars, groups, closed) = reaper.fetch();
         dying.extend(jars);
-        groups.into_iter().for_each(remove);
+        groups.into_iter().for_each(|group| remove(core, group));
         let mut at = 0;
         while at < dying.len() {
             if over(&mut dying[at]) {
                 let Dying { jar, since, .. } = dying.swap_remove(at);
+                let after = since.elapsed();
                 reaper.forget(&jar);
-                jar.group.into_iter().for_each(remove);
-                core.emptied(since);
+                if let Some(group) = jar.group {
+                    remove(core, group);
+                }
+                core.emptied(after);
             } else {
                 at += 1;
             }
         }
         if closed && dying.is_empty() && lock(&reaper.brought).jars.is_empty() {
-            lock(&reaper.brought).groups.drain(..).for_each(remove);
+            let groups = std::mem::take(&mut lock(&reaper.brought).groups);
+            groups.into_iter().for_each(|group| remove(core, group));
             return;
         }
         let pressing = dying.iter().any(|dying| !dying.pressed).then_some(PROMPT);
@@ -194,9 +198,11 @@ fn over(dying: &mut Dying) -> bool {
     waited > PATIENCE
 }
 
-fn remove(group: Group) {
+fn remove(core: &Core, group: Group) {
+    let since = Instant::now();
     // What cannot be removed is swept when the next cabinet is opened.
     if let Err(error) = group.remove() {
         tracing::debug!(%error, "a cgroup is left for later");
     }
+    lock(&core.state).sums.reaped(since.elapsed());
 }

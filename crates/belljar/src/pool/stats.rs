@@ -60,23 +60,31 @@ pub struct Steps {
     pub queue: f64,
     /// The fork.
     pub fork: f64,
-    /// Walking in, sealing, rehearsing.
+    /// Walking in.
+    pub setns: f64,
+    /// Sealing.
     pub seal: f64,
+    /// The job of no effect.
+    pub rehearse: f64,
     /// The look from outside.
     pub check: f64,
     /// The job, from delivery to its end or its value.
     pub job: f64,
-    /// From there to the empty jar.
-    pub empty: f64,
+    /// From the kill to the empty jar, where the job does not count that: of calls that gave their value, and of workers that
+    /// had no job.
+    pub kill: f64,
+    /// Removing what is left of an empty jar.
+    pub reap: f64,
 }
 
 /// Sums of which the means are made.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     made: u64,
-    making: [u64; 6],
+    making: [u64; 8],
     jobs: (u64, u64),
-    emptied: (u64, u64),
+    killed: (u64, u64),
+    reaped: (u64, u64),
 }
 
 impl Sums {
@@ -85,21 +93,16 @@ impl Sums {
             jar,
             queue,
             fork,
+            setns,
             seal,
+            rehearse,
             check,
-            ..
         } = timings;
         self.made += 1;
-        let all = [
-            group,
-            jar.into(),
-            queue.into(),
-            fork.into(),
-            seal.into(),
-            check.into(),
-        ];
-        for (sum, time) in self.making.iter_mut().zip(all) {
-            *sum += time;
+        self.making[0] += group;
+        let all = [jar, queue, fork, setns, seal, rehearse, check];
+        for (sum, time) in self.making[1..].iter_mut().zip(all) {
+            *sum += u64::from(time);
         }
     }
 
@@ -107,22 +110,30 @@ impl Sums {
         self.jobs = (self.jobs.0 + 1, self.jobs.1 + time.as_micros() as u64);
     }
 
-    pub(super) fn emptied(&mut self, time: std::time::Duration) {
-        self.emptied = (self.emptied.0 + 1, self.emptied.1 + time.as_micros() as u64);
+    pub(super) fn killed(&mut self, time: std::time::Duration) {
+        self.killed = (self.killed.0 + 1, self.killed.1 + time.as_micros() as u64);
+    }
+
+    pub(super) fn reaped(&mut self, time: std::time::Duration) {
+        self.reaped = (self.reaped.0 + 1, self.reaped.1 + time.as_micros() as u64);
     }
 
     pub(super) fn means(&self) -> Steps {
-        let mean = |count: u64, sum: u64| sum as f64 / count.max(1) as f64;
-        let [group, jar, queue, fork, seal, check] = self.making.map(|sum| mean(self.made, sum));
+        let mean = |(count, sum): (u64, u64)| sum as f64 / count.max(1) as f64;
+        let [group, jar, queue, fork, setns, seal, rehearse, check] =
+            self.making.map(|sum| mean((self.made, sum)));
         Steps {
             group,
             jar,
             queue,
             fork,
+            setns,
             seal,
+            rehearse,
             check,
-            job: mean(self.jobs.0, self.jobs.1),
-            empty: mean(self.emptied.0, self.emptied.1),
+            job: mean(self.jobs),
+            kill: mean(self.killed),
+            reap: mean(self.reaped),
         }
     }
 }

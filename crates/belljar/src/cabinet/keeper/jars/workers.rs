@@ -22,8 +22,9 @@ use crate::wire::{PREFIX, VERSION};
 
 /// How long a template gets to reap a worker that has ended.
 const REAPING: Duration = Duration::from_secs(1);
-/// A worker's first frame: it is sealed, or it is not.
-const PARKED: u8 = 8;
+/// A worker's first frame: it is sealed, and says how many microseconds it took to walk in and to rehearse; or it is not.
+const PARKED: [u8; PREFIX] = [8, VERSION, 0, 0, 0, 0, 0, 0, TOOK as u8, 0, 0, 0, 0, 0, 0, 0];
+const TOOK: usize = 8;
 const UNSEALED: u8 = 9;
 
 impl Keeper<'_> {
@@ -161,9 +162,16 @@ impl Keeper<'_> {
         let mut prefix = [0; PREFIX];
         let read = rustix::net::recv(&coming.control, &mut prefix[..], RecvFlags::DONTWAIT);
         match read {
-            Ok((PREFIX, _))
-                if prefix[..2] == [PARKED, VERSION] && prefix[2..].iter().all(|byte| *byte == 0) =>
-            {
+            Ok((PREFIX, _)) if prefix == PARKED => {
+                let mut took = [0; TOOK];
+                let read = rustix::net::recv(&coming.control, &mut took[..], RecvFlags::DONTWAIT);
+                if !matches!(read, Ok((TOOK, _))) {
+                    return self.jar_failed(number, "seal a worker", Errno::BADMSG.raw_os_error());
+                }
+                // Its own word, and good for figures only.
+                let [a, b, c, d, e, f, g, h] = took;
+                jar.timings.setns = u32::from_le_bytes([a, b, c, d]);
+                jar.timings.rehearse = u32::from_le_bytes([e, f, g, h]);
                 if jar.worker.is_none() {
                     // The template has not said yet whom it forked; it is asked for nothing else meanwhile.
                     self.hear_template_now(number);
@@ -233,8 +241,12 @@ impl Keeper<'_> {
         let Some(jar) = self.jars.get_mut(&number) else {
             return;
         };
-        jar.timings.seal = jar.lap().saturating_sub(check);
-        jar.timings.check = check;
+        let lap = jar.lap().saturating_sub(check);
+        let timings = &mut jar.timings;
+        timings.check = check;
+        timings.rehearse = timings.rehearse.min(lap);
+        timings.setns = timings.setns.min(lap - timings.rehearse);
+        timings.seal = lap - timings.rehearse - timings.setns;
         jar.deadline = None;
         let State::Forking(coming) = std::mem::replace(&mut jar.state, State::Parked) else {
             return;

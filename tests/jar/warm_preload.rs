@@ -84,6 +84,16 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "seal a worker",
     ),
     (
+        "says_that_it_is_parked_before_it_is_sealed",
+        "import time\nreal = seal['seal']\ndef patched(order, processors, fds, failed):\n    os.write(fds[0], b'\\x08\\1' + bytes(6) + b'\\x08' + bytes(7) + b'\\xff' * 8)\n    time.sleep(1)\n    return real(order, processors, fds, failed)\nseal['seal'] = patched",
+        "check a worker",
+    ),
+    (
+        "says_half_of_it",
+        "import time\nreal = seal['seal']\ndef patched(order, processors, fds, failed):\n    os.write(fds[0], b'\\x08\\1' + bytes(6) + b'\\x08' + bytes(7))\n    time.sleep(1)\n    return real(order, processors, fds, failed)\nseal['seal'] = patched",
+        "seal a worker",
+    ),
+    (
         "ends_when_it_forks",
         "os.register_at_fork(before=lambda: os._exit(7))",
         "a worker could not be made",

@@ -36,27 +36,30 @@ pub fn ordinary() -> io::Result<()> {
     Ok(())
 }
 
+/// Has this process wait for its turn when it wakes up, and take the processor from nobody. Its share stays the same.
+pub fn patient() -> io::Result<()> {
+    set_policy(libc::SCHED_BATCH)
+}
+
 fn scheduling() -> io::Result<()> {
     // The kernel's own calls: musl has them do something else, and answers that there are none.
     // SAFETY: asks about this process.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as i32 & !RESET_ON_FORK;
     if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy) {
-        let priority: libc::c_int = 0;
-        // SAFETY: the parameter, one integer to the kernel, is initialised and outlives the call.
-        let done = unsafe {
-            libc::syscall(
-                libc::SYS_sched_setscheduler,
-                0,
-                libc::SCHED_OTHER,
-                &raw const priority,
-            )
-        };
-        if done < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        set_policy(libc::SCHED_OTHER)?;
     }
     if rustix::process::getpriority_process(None)? < 0 {
         rustix::process::setpriority_process(None, 0)?;
+    }
+    Ok(())
+}
+
+fn set_policy(policy: libc::c_int) -> io::Result<()> {
+    let priority: libc::c_int = 0;
+    // SAFETY: about this process; the parameter, one integer to the kernel, is initialised and outlives the call.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
     }
     Ok(())
 }

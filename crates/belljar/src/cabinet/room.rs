@@ -15,7 +15,7 @@ use belljar_linux::mount::{self, Attributes};
 use belljar_linux::namespaces::{self, Kind};
 use belljar_linux::process::{self, Namespaces};
 use belljar_linux::userns::{self, IdMap};
-use belljar_linux::{descriptors, network, privileges, seccomp, signals};
+use belljar_linux::{descriptors, inherit, network, privileges, seccomp, signals};
 
 use crate::jar::{
     Cover, Failure, Report, folder, open_folder, place, read_only, scratch_part, send, set_up, show, step,
@@ -357,6 +357,9 @@ fn wait(plan: &Plan, gate: &OwnedFd) -> i32 {
         .iter()
         .any(|step| matches!(step, Step::Seccomp { .. }));
     signals::auto_reap();
+    // The kill wakes it up beside a caller that has its value in hand, and its dying takes longer than the call did. A wish:
+    // where it is not granted, that caller waits.
+    let _ = inherit::patient();
     if descriptors::set_table(&[], &[gate.as_raw_fd()])
         .map(std::mem::forget)
         .is_err()

@@ -3,16 +3,17 @@
 //! A p99 needs many calls, and a machine drifts while they are made: the neighbours take turns, in an order that changes.
 
 mod interval;
+mod neighbour;
 mod page;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use belljar::job::Sink;
-use belljar::{Job, Pool, Sandbox};
+use belljar::{Pool, Sandbox};
 use serde::{Deserialize, Serialize};
 
+use self::neighbour::Neighbour;
 use super::Args;
 use crate::bench::{Machine, Sample, Stage, User, order};
 
@@ -36,9 +37,8 @@ const NEIGHBOURS: [(&str, &str); 4] = [
 const PERIOD: Duration = Duration::from_millis(50);
 /// Calls in one turn: two and a half seconds, so that a neighbour that dies of its limit comes back.
 const TURN: usize = 50;
-/// From one neighbour to the next, and how long one that ended stays away at least.
+/// From one neighbour to the next.
 const SETTLE: Duration = Duration::from_millis(100);
-const AWAY: Duration = Duration::from_secs(1);
 
 /// The victim's milliseconds beside one neighbour, turn by turn.
 #[derive(Debug, Serialize, Deserialize)]
@@ -92,28 +92,16 @@ pub fn measure(victim: &Sandbox, calls: usize) -> anyhow::Result<Vec<Beside>> {
 }
 
 /// One neighbour, from its beginning to its end, and the calls beside it.
-fn turn(pool: &Pool, victim: &Sandbox, code: &str) -> anyhow::Result<Sample> {
-    let job = || {
-        let mut job = Job::code(code);
-        job.stdout = Sink::Capture;
-        job
-    };
+fn turn(pool: &Pool, victim: &Sandbox, code: &'static str) -> anyhow::Result<Sample> {
     let mut sample = Sample::default();
-    let mut neighbour = pool.spawn(victim, job())?;
-    let mut renewed = Instant::now();
+    let neighbour = Neighbour::start(pool, victim, code)?;
     std::thread::sleep(SETTLE);
     let start = Instant::now();
     for number in 0..TURN {
-        // One that was ended by a limit is followed by another.
-        if renewed.elapsed() > AWAY && neighbour.is_finished() {
-            neighbour = pool.spawn(victim, job())?;
-            renewed = Instant::now();
-        }
         sample.add(super::call(pool, victim, number)?);
         std::thread::sleep((PERIOD * (number + 1) as u32).saturating_sub(start.elapsed()));
     }
-    neighbour.kill();
-    let _ = neighbour.wait();
+    neighbour.end()?;
     std::thread::sleep(SETTLE);
     Ok(sample)
 }

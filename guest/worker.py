@@ -80,6 +80,8 @@ def receive(parse):
 def worker(boot, parse, hidden):
     """Waits for the job, and gives what `main` of boot wants to know of it."""
     header, parts = receive(parse)
+    if "processors" in header:
+        spread(header["processors"])
     if "env" in header:
         add_variables(header["env"])
     kind, origin, args = header["kind"], header.get("origin", "-c"), header.get("args", [])
@@ -93,6 +95,16 @@ def worker(boot, parse, hidden):
     else:
         boot["given"] = dict(zip(("job", "args.json"), parts, strict=False)).__getitem__
     return kind, origin, args
+
+
+def spread(processors):
+    """It was woken up where no crowd is; the job may have these again. Should they be gone by now, it has what is left."""
+    from posix import sched_setaffinity
+
+    try:
+        sched_setaffinity(0, processors)
+    except OSError:
+        pass
 
 
 def add_variables(variables):

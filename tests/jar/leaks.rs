@@ -108,7 +108,11 @@ fn groups() -> Vec<String> {
             pids,
             cpu,
             cpuacct,
-        } => [memory, pids, cpu, cpuacct].into_iter().flatten().collect(),
+            cpuset,
+        } => [memory, pids, cpu, cpuacct, cpuset]
+            .into_iter()
+            .flatten()
+            .collect(),
         Cgroup::V2 { base, .. } => vec![base],
     };
     let entries = folders

@@ -31,6 +31,7 @@ mod support;
 mod teardown;
 mod version2;
 mod warm;
+mod warm_crowd;
 mod warm_murder;
 mod warm_neighbours;
 mod warm_pairs;

@@ -140,6 +140,7 @@ fn v1() -> Cgroup {
         pids: folder("pids"),
         cpu: folder("cpu"),
         cpuacct: folder("cpuacct"),
+        cpuset: folder("cpuset"),
     }
 }
 
@@ -149,6 +150,7 @@ fn v1_pids_alone() -> Cgroup {
         pids: Some("/sys/fs/cgroup/pids".into()),
         cpu: None,
         cpuacct: None,
+        cpuset: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! What it stops: a guest that eats the machine's memory, forks without end, or takes every processor. Limits are
 //! written before anyone enters, so no page is ever charged to nobody.
 
+mod cpuset;
 mod detect;
 mod event;
 mod folder;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use cpuset::outer as outer_cpuset;
 pub use detect::{detect, detect_in};
 pub use event::OomEvent;
 pub use owner::{Owner, sweep};
@@ -46,6 +48,9 @@ pub enum Hierarchy {
         cpu: Option<PathBuf>,
         /// The same for cpuacct.
         cpuacct: Option<PathBuf>,
+        /// The same for cpuset.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cpuset: Option<PathBuf>,
     },
     /// Version 2: one folder that is delegated to us.
     V2 {
@@ -67,6 +72,9 @@ pub struct Limits {
     pub pids: Option<u64>,
     /// Processors, such as 0.5.
     pub cpus: Option<f64>,
+    /// Whether its processes, and those of groups beside it, can be kept on some processors below it: [`Group::keep_on`].
+    /// Version 1 needs a folder for that which they are in from the beginning; version 2 does not.
+    pub cpusets: bool,
 }
 
 /// Which limits hold. A limit that was not asked for is `false`.
@@ -187,10 +195,12 @@ const PERIOD_USEC: u64 = 100_000;
 struct Part {
     base: Folder,
     folder: Folder,
+    name: String,
     memory: bool,
     pids: bool,
     cpu: bool,
     cpuacct: bool,
+    cpuset: bool,
 }
 
 /// The group of one jar: one folder on version 2, one for each limited controller on version 1. Removed on drop.
@@ -256,6 +266,7 @@ impl Group {
                 pids,
                 cpu,
                 cpuacct,
+                cpuset,
             } => {
                 group.create_v1(
                     [
@@ -266,6 +277,9 @@ impl Group {
                     ],
                     limits,
                 )?;
+                if let Some(base) = cpuset.as_deref().filter(|_| limits.cpusets) {
+                    group.create_cpuset(base)?;
+                }
             }
             Hierarchy::V2 { base, controllers } => group.create_v2(base, controllers, limits)?,
         }
@@ -365,6 +379,12 @@ impl Group {
         self.parts.iter().find_map(part)
     }
 
+    /// How often the group had to wait because its CPU limit was used up; `None` where no such limit is enforced.
+    pub fn throttled(&self) -> Option<u64> {
+        let part = self.parts.iter().find(|part| part.cpu)?;
+        part.folder.keyed("cpu.stat", "nr_throttled")
+    }
+
     /// Sends SIGKILL to every process of the group.
     ///
     /// `cgroup.kill` (5.14) is atomic against forks and returns at once. Without it the list is gone through until it
@@ -388,7 +408,7 @@ impl Group {
     fn clear(&mut self, patience: Duration) -> Result<(), CgroupError> {
         let mut result = Ok(());
         self.parts
-            .retain(|part| match part.base.remove(&*self.tree, &self.name, patience) {
+            .retain(|part| match part.base.remove(&*self.tree, &part.name, patience) {
                 Ok(()) => false,
                 Err(error) => {
                     result = std::mem::replace(&mut result, Ok(())).and(Err(error));

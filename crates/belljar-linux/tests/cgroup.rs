@@ -307,6 +307,7 @@ fn a_busy_group_is_not_removed_and_says_so() {
             pids,
             cpu: None,
             cpuacct: None,
+            cpuset: None,
         },
         other => other,
     };

@@ -185,8 +185,16 @@ impl Cabinet {
     }
 
     /// Asks for one parked worker, which enters the given cgroups. In a hurry it does not rehearse: somebody waits for it.
-    pub(crate) fn make(&self, number: u64, hurry: bool, groups: &[BorrowedFd<'_>]) -> Result<(), Error> {
-        message::send(self.keeper.as_fd(), &ToKeeper::Make { number, hurry }, groups)
+    /// Where the plan keeps it to some processors, they are told.
+    pub(crate) fn make(
+        &self,
+        number: u64,
+        hurry: bool,
+        cpus: Vec<usize>,
+        groups: &[BorrowedFd<'_>],
+    ) -> Result<(), Error> {
+        let make = ToKeeper::Make { number, hurry, cpus };
+        message::send(self.keeper.as_fd(), &make, groups)
             .map_err(|error| Error::setup("ask for a worker", error))
     }
 

@@ -7,9 +7,11 @@
 //! of the pool, behind the caller's back. What cannot run warm runs cold, and the outcome says why.
 
 mod core;
+mod crowd;
 mod deliver;
 mod frame;
 mod job;
+mod processors;
 mod reaper;
 mod refill;
 mod settings;

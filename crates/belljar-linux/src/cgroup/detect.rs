@@ -9,6 +9,8 @@ use super::folder::slurp;
 
 /// Controllers that a jar can be limited by.
 const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
+/// One more, that a jar can be kept on some processors by.
+pub(super) const CPUSET: &str = "cpuset";
 
 /// The leaf that belljar moves processes to on version 2; a process found there belongs to the folder above.
 pub(super) const SUPERVISOR: &str = "supervisor";
@@ -233,6 +235,7 @@ impl Sight<'_> {
             .iter()
             .any(|mount| mount.holds("cpu") && mount.holds("cpuacct"));
         let cpuacct = if shared { cpu.clone() } else { find("cpuacct") };
+        let cpuset = find(CPUSET);
         if memory.is_none() && pids.is_none() && cpu.is_none() {
             return Err(
                 refused.unwrap_or_else(|| "no version 1 controller shows this process's cgroup".to_owned())
@@ -243,6 +246,7 @@ impl Sight<'_> {
             pids,
             cpu,
             cpuacct,
+            cpuset,
         })
     }
 
@@ -286,10 +290,10 @@ impl Sight<'_> {
         let listed = (self.read)(&base.join("cgroup.controllers")).unwrap_or_default();
         let controllers: Vec<String> = listed
             .split_whitespace()
-            .filter(|name| WANTED.contains(name))
+            .filter(|name| WANTED.contains(name) || *name == CPUSET)
             .map(str::to_owned)
             .collect();
-        if controllers.is_empty() {
+        if !controllers.iter().any(|name| WANTED.contains(&name.as_str())) {
             return Err(format!(
                 "{shown} (cgroup2) has none of the controllers memory, pids and cpu"
             ));

@@ -84,7 +84,8 @@ impl Folder {
         }
     }
 
-    /// Removes a group below this one. The kernel says EBUSY while its last process is still on its way out.
+    /// Removes a group below this one, and first those below that which nobody could: their names are numbers. The kernel
+    /// says EBUSY while its last process is still on its way out.
     pub(super) fn remove(&self, tree: &dyn Tree, name: &str, patience: Duration) -> Result<(), CgroupError> {
         tree.removing(&self.path.join(name));
         let mut pause = Duration::from_micros(250);
@@ -92,6 +93,7 @@ impl Folder {
         loop {
             match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(rustix::io::Errno::NOENT) => return Ok(()),
+                Err(rustix::io::Errno::BUSY) if self.remove_below(name) => {}
                 Err(rustix::io::Errno::BUSY) if waited < patience => {
                     let next = pause.min(patience - waited);
                     std::thread::sleep(next);
@@ -101,6 +103,22 @@ impl Folder {
                 Err(errno) => return Err(CgroupError::io("remove", &self.path.join(name), errno)),
             }
         }
+    }
+
+    /// Removes empty groups two levels down; whether there was one.
+    fn remove_below(&self, name: &str) -> bool {
+        let entries = std::fs::read_dir(self.path.join(name))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let numbered = |entry: &std::fs::DirEntry| {
+            let name = entry.file_name();
+            name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+        };
+        let removed = entries
+            .filter(numbered)
+            .filter(|entry| rustix::fs::rmdir(entry.path()).is_ok());
+        removed.count() > 0
     }
 
     /// Opens a file for writing, after a look that it really is the kernel's.

@@ -20,8 +20,12 @@ pub struct Owner {
 impl Owner {
     /// This process.
     pub fn current() -> Result<Owner, CgroupError> {
-        let pid = std::process::id();
-        let path = Path::new("/proc/self/stat");
+        Owner::of(std::process::id())
+    }
+
+    /// A process of this pid namespace.
+    pub fn of(pid: u32) -> Result<Owner, CgroupError> {
+        let path = &Path::new("/proc").join(pid.to_string()).join("stat");
         let stat = std::fs::read_to_string(path).map_err(|error| CgroupError::io("name", path, error))?;
         let start = start_time(&stat).ok_or_else(|| {
             CgroupError::io(
@@ -91,8 +95,12 @@ pub(super) fn sweep_in(
     let mut bases: Vec<&Path> = match hierarchy {
         Hierarchy::None { .. } => Vec::new(),
         Hierarchy::V1 {
-            memory, pids, cpu, ..
-        } => [memory, pids, cpu]
+            memory,
+            pids,
+            cpu,
+            cpuset,
+            ..
+        } => [memory, pids, cpu, cpuset]
             .into_iter()
             .flatten()
             .map(|path| path.as_path())

@@ -36,6 +36,8 @@ impl Group {
                 pids: here(pids),
                 cpu: here(cpu),
                 cpuacct: here(cpuacct),
+                cpuset: false,
+                name: self.name.clone(),
                 base,
                 folder,
             });

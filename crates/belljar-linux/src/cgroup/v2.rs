@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::detect::SUPERVISOR;
+use super::detect::{CPUSET, SUPERVISOR};
 use super::folder::{Folder, Tree};
 use super::{CgroupError, Group, Limits, PERIOD_USEC, Part, Stats, quota_usec};
 
@@ -21,7 +21,9 @@ impl Group {
         let base = Folder::open(tree, path)?;
         let has = |name: &str| controllers.iter().any(|controller| controller == name);
         let (memory, pids, cpu) = (has("memory"), has("pids"), has("cpu"));
-        switch_on(tree, &base, [("memory", memory), ("pids", pids), ("cpu", cpu)])?;
+        switch_on(tree, &base, &[("memory", memory), ("pids", pids), ("cpu", cpu)])?;
+        // It limits nothing by itself: a host that does not let us have it is none the worse.
+        let cpuset = has(CPUSET) && switch_on(tree, &base, &[(CPUSET, true)]).is_ok();
         let folder = base.make(tree, &self.name)?;
         self.parts.push(Part {
             base,
@@ -30,6 +32,8 @@ impl Group {
             pids,
             cpu,
             cpuacct: true,
+            cpuset,
+            name: self.name.clone(),
         });
         let folder = &self.parts[0].folder;
         if let Some(bytes) = limits.memory.filter(|_| memory) {
@@ -54,7 +58,7 @@ impl Group {
 }
 
 /// Switches controllers on for the groups below the base. Of the base's files only `cgroup.subtree_control` is ours.
-fn switch_on(tree: &dyn Tree, base: &Folder, wanted: [(&str, bool); 3]) -> Result<(), CgroupError> {
+fn switch_on(tree: &dyn Tree, base: &Folder, wanted: &[(&str, bool)]) -> Result<(), CgroupError> {
     const FILE: &str = "cgroup.subtree_control";
     let on = base
         .read(FILE)

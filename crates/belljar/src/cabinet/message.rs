@@ -44,7 +44,12 @@ impl Opening {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToKeeper {
     /// Make a worker. Descriptors of the cgroups that it enters come with it.
-    Make { number: u64, hurry: bool },
+    Make {
+        number: u64,
+        hurry: bool,
+        /// Processors that it keeps to, where its plan says how many.
+        cpus: Vec<usize>,
+    },
     /// Start a fresh template, and let the old one go when that is ready.
     Rotate,
 }

@@ -108,7 +108,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     kinds
 }
 
-/// Processes are counted for each user of a user namespace where no cgroup counts them.
+/// Processes are counted for each user of a user namespace.
 fn has_own_user(plan: &Plan) -> bool {
     plan.steps().iter().any(
         |step| matches!(step, Step::Rlimits { limits } if limits.iter().any(|limit| limit.name == "nproc")),

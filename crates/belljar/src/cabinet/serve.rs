@@ -180,6 +180,8 @@ fn make_group(opening: &Opening) -> Result<Option<Group>, Error> {
                 swap: false,
                 pids: Some(TEMPLATE_PIDS),
                 cpus: Some(cpus + 1.0),
+                // Jobs that want too much are kept on some processors below this one.
+                cpusets: true,
             };
             let name = Owner::current().map(|owner| owner.name(0));
             let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));

@@ -28,7 +28,7 @@ fn next(cabinet: &Cabinet) -> Event {
 }
 
 fn parked(cabinet: &Cabinet, number: u64) -> Parked {
-    cabinet.make(number, false, &[]).unwrap();
+    cabinet.make(number, false, Vec::new(), &[]).unwrap();
     loop {
         match next(cabinet) {
             Event::Told(Told::Ready { .. }) => {}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use belljar_linux::confine::{Allow, Rule, Rules};
 
 use super::{Namespace, Plan, Refusal, Rlimit, Step, environment, report, require, shown};
-use crate::host::{Cgroup, Host};
+use crate::host::{Cgroup, Host, Userns};
 use crate::policy::{Access, Network, Policy};
 use crate::python::Interpreter;
 
@@ -339,7 +339,10 @@ fn rlimits(policy: &Policy, host: &Host) -> Vec<Rlimit> {
     if !counts_memory(host) {
         set("data", limits.memory, limits.memory);
     }
-    if !counts_pids(host) {
+    // Where a cgroup counts them, too: the kernel asks that one last, when the new process is there already with all its
+    // memory. Processes that fork at their limit would keep it busy with that, and wait for its locks together with everyone.
+    // Without a user namespace of the jar's own it would count everything that the user runs.
+    if !counts_pids(host) || host.userns == Userns::Works {
         set("nproc", limits.pids + 1, limits.pids + 1);
     }
     list

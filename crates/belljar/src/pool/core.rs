@@ -4,10 +4,12 @@
 mod events;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::processors::{Place, Processors};
 use super::reaper::Reaper;
 use super::settings::{Keep, Settings};
 use super::shelf::Shelf;
@@ -29,6 +31,7 @@ pub(super) struct Core {
     /// Something has come of what was asked for.
     progress: Condvar,
     pub reaper: Reaper,
+    pub processors: Arc<Processors>,
 }
 
 #[derive(Default)]
@@ -62,6 +65,10 @@ pub(super) enum Taken {
 pub(super) struct Slot {
     core: Arc<Core>,
     digest: Digest,
+    /// Where its worker is kept, if it is.
+    _place: Option<Place>,
+    /// Where the cgroups of jobs lie that are kept on some processors, if there is such a place.
+    pub outer: Option<PathBuf>,
 }
 
 impl Slot {
@@ -93,6 +100,7 @@ impl Core {
             wake: Condvar::new(),
             progress: Condvar::new(),
             reaper: Reaper::new()?,
+            processors: Arc::new(Processors::new()?),
         })
     }
 
@@ -112,9 +120,13 @@ impl Core {
             shelf.released = false;
             // Those who wait already come first.
             if shelf.waiters.is_empty()
-                && let Some(worker) = shelf.take()
+                && let Some(worker) = shelf.take(&self.processors)
             {
-                return Ok(Taken::Worker(worker, self.slot(&mut state, digest)));
+                shelf.busy += 1;
+                state.busy += 1;
+                state.counted.jobs += 1;
+                let slot = self.slot(&mut state, digest, &worker);
+                return Ok(Taken::Worker(worker, slot));
             }
             if let Some(reason) = shelf.cold(now) {
                 return Ok(Taken::Cold(reason));
@@ -157,13 +169,10 @@ impl Core {
         }
         Ok(match grant {
             // Counted by whoever gave it, so that nobody makes another one in its place meanwhile.
-            Grant::Worker(worker) => Taken::Worker(
-                *worker,
-                Slot {
-                    core: self.clone(),
-                    digest,
-                },
-            ),
+            Grant::Worker(worker) => {
+                let slot = self.slot(&mut lock(&self.state), digest, &worker);
+                Taken::Worker(*worker, slot)
+            }
             Grant::Cold(reason) => Taken::Cold(reason),
             Grant::Cancelled => Taken::Cancelled,
         })
@@ -215,15 +224,17 @@ impl Core {
         self.wake.notify_one();
     }
 
-    fn slot(self: &Arc<Self>, state: &mut State, digest: Digest) -> Slot {
-        state.busy += 1;
-        state.counted.jobs += 1;
-        if let Some(shelf) = state.shelves.get_mut(&digest) {
-            shelf.busy += 1;
-        }
+    /// For a job that is counted already.
+    fn slot(self: &Arc<Self>, state: &mut State, digest: Digest, worker: &Worker) -> Slot {
+        let open = state
+            .shelves
+            .get(&digest)
+            .and_then(|shelf| shelf.cabinet.as_ref());
         Slot {
             core: self.clone(),
             digest,
+            _place: (!worker.cpus.is_empty()).then(|| self.processors.kept_on(&worker.cpus)),
+            outer: open.and_then(|open| open.outer.clone()),
         }
     }
 

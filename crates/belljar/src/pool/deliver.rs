@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use belljar_linux::cgroup::Limits;
 use rustix::process::{Pid, Resource, Rlimit};
+use rustix::thread::CpuSet;
 
 use super::worker::Worker;
 use crate::error::Error;
@@ -35,6 +36,7 @@ pub(super) fn deliver(
     job: &mut Job,
     frame: &Outgoing,
     ends_with_value: bool,
+    clear: Option<&CpuSet>,
 ) -> Result<(Jar, Streams), Undelivered> {
     if let Err(error) = furnish(plan, &worker, job) {
         return Err(match worker.is_alive() {
@@ -43,7 +45,11 @@ pub(super) fn deliver(
         });
     }
     let since = Instant::now();
-    let mut outgoing = frame.clone();
+    let aside = clear
+        .filter(|_| worker.cpus.is_empty())
+        .and_then(|clear| worker.wakes_on(clear))
+        .and_then(|before| super::frame::frame(plan, job, ends_with_value, Some(&before)));
+    let mut outgoing = aside.unwrap_or_else(|| frame.clone());
     if outgoing.send(worker.parked.control.as_fd()).is_err() {
         return Err(Undelivered::Dead(Box::new(worker.unused())));
     }
@@ -71,6 +77,7 @@ pub(super) fn deliver(
             cpu_usec: worker.cpu_usec,
             ends_with_value,
             late: None,
+            look: None,
             bury: None,
             rest: vec![parked.script],
         }),

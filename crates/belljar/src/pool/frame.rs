@@ -17,8 +17,14 @@ const JOB: u8 = 32;
 const LEAST: usize = 1024;
 
 /// The job as a worker reads it; nothing for a program that is not Python. One that ends with its value stays until the
-/// host ends it: to end by itself takes the processor from whoever hands the value over.
-pub(super) fn frame(plan: &Plan, job: &Job, ends_with_value: bool) -> Option<Outgoing> {
+/// host ends it: to end by itself takes the processor from whoever hands the value over. A worker that was woken up elsewhere
+/// than it may be is told where that is.
+pub(super) fn frame(
+    plan: &Plan,
+    job: &Job,
+    ends_with_value: bool,
+    processors: Option<&[usize]>,
+) -> Option<Outgoing> {
     let script;
     let (kind, origin, parts): (&str, &OsStr, Vec<&[u8]>) = match &job.program {
         Program::Code { source, from_stdin } => (
@@ -79,6 +85,12 @@ pub(super) fn frame(plan: &Plan, job: &Job, ends_with_value: bool) -> Option<Out
     }
     if ends_with_value {
         header.push_str(",\"stays\":1");
+    }
+    if let Some(processors) = processors {
+        header.push_str(",\"processors\":");
+        list(&mut header, ('[', ']'), processors, |out, cpu| {
+            out.push_str(&cpu.to_string());
+        });
     }
     header.push('}');
     let body: usize = parts.iter().map(|part| part.len()).sum();

@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 
 use super::core::{Core, Slot, Taken};
+use super::crowd::Crowd;
 use super::deliver::{Undelivered, deliver, unfit};
 use super::frame::frame;
 use super::waiter::Cancel;
@@ -19,7 +20,7 @@ use crate::sandbox::Sandbox;
 use crate::warden::Steering;
 use crate::warden::finish::finish;
 use crate::warden::outgoing::Outgoing;
-use crate::warden::start::{Jar, Streams};
+use crate::warden::start::{Jar, Look, Streams};
 use crate::warden::steer::Steer;
 use crate::warden::watch::{Heard, listen};
 
@@ -128,7 +129,7 @@ impl Core {
             crate::policy::check_env(pairs.map(|(name, value)| (name.as_str(), value.as_str())))?;
         }
         let reason = cabinet::unfit(plan).or_else(|| unfit(plan, &job));
-        let frame = match (reason, frame(plan, &job, ends_with_value)) {
+        let frame = match (reason, frame(plan, &job, ends_with_value, None)) {
             (None, Some(frame)) => frame,
             (reason, _) => {
                 let reason = reason.unwrap_or("the program is not Python");
@@ -224,9 +225,13 @@ impl Core {
                 self.put_back(&sandbox.digest(), worker);
                 return Ok(Begun::Cancelled);
             }
-            match deliver(plan, worker, job, frame, ends_with_value) {
+            let clear = self.processors.clear();
+            match deliver(plan, worker, job, frame, ends_with_value, clear.as_ref()) {
                 Ok((mut jar, streams)) => {
                     if let Some(warm) = &mut jar.warm {
+                        let crowd = Crowd::new(&self.processors, slot.outer.clone(), plan.limits().cpus);
+                        warm.look =
+                            crowd.map(|mut crowd| -> Look { Box::new(move |group| crowd.look(group)) });
                         let (late, bury) = (self.clone(), self.clone());
                         warm.late = Some(Box::new(move || late.wake.notify_one()));
                         warm.bury = Some(Box::new(move |group| bury.reaper.bury([group])));

@@ -51,6 +51,7 @@ pub(super) fn refill(core: &Arc<Core>) {
                         group: None,
                         since: Instant::now(),
                         group_usec: 0,
+                        cpus: shelf.processors(&core.processors),
                     };
                     shelf.making.insert(numbers, making);
                 }
@@ -276,12 +277,15 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
                 sweep::sweep_after(&hierarchy, warden);
             }
         });
+    let outer = sweep::hierarchy(sandbox.plan())
+        .and_then(|hierarchy| belljar_linux::cgroup::outer_cpuset(hierarchy, cabinet.warden_pid()));
     match (state.shelves.get_mut(&digest), reader) {
         (Some(shelf), Ok(reader)) => {
             shelf.cabinet = Some(Open {
                 cabinet,
                 reader,
                 number,
+                outer,
             });
         }
         (None, Ok(reader)) => {
@@ -290,6 +294,7 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
                 cabinet,
                 reader,
                 number,
+                outer,
             }));
         }
         (_, Err(error)) => {
@@ -352,10 +357,15 @@ fn make(
             return Ok(());
         }
     }
+    let cpus = shelf
+        .making
+        .get(&number)
+        .map(|making| making.cpus.clone())
+        .unwrap_or_default();
     let hurry = shelf.waiters.len() >= shelf.making.len() + shelf.arriving;
     drop(state);
     let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
-    cabinet.make(number, hurry, &fds)
+    cabinet.make(number, hurry, cpus, &fds)
 }
 
 /// Removes the cgroups of workers that will not come.

@@ -1,21 +1,26 @@
 //! What a pool has for one sandbox: its cabinet, its parked workers, its waiting jobs.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::Group;
 
+use super::processors::Processors;
 use super::settings::{Keep, Settings};
 use super::stats::Module;
 use super::waiter::Waiter;
 use super::worker::Worker;
 use crate::cabinet::Cabinet;
+use crate::plan::Step;
 use crate::sandbox::Sandbox;
 
 /// How often the number of parked workers is fitted to what is used of them.
 const FIT: Duration = Duration::from_secs(10);
+/// How many parked workers are looked at for one on a processor where nobody is.
+const NEAR: usize = 8;
 /// How long the first jobs of a sandbox have the processors for themselves.
 const HOLD: Duration = Duration::from_millis(200);
 /// Failures in a row after which jobs run cold for a while.
@@ -76,6 +81,8 @@ pub(super) struct Open {
     pub cabinet: Arc<Cabinet>,
     pub reader: JoinHandle<()>,
     pub number: u64,
+    /// Below which jobs are kept on some processors, where cpusets are a tree of their own.
+    pub outer: Option<PathBuf>,
 }
 
 /// A worker on its way.
@@ -83,6 +90,8 @@ pub(super) struct Making {
     pub group: Option<Group>,
     pub since: Instant,
     pub group_usec: u64,
+    /// Processors that it keeps to, where its plan says how many.
+    pub cpus: Vec<usize>,
 }
 
 impl Shelf {
@@ -135,19 +144,37 @@ impl Shelf {
         self.cabinet.as_ref().is_some_and(|open| open.number == cabinet)
     }
 
-    /// Takes a parked worker: those of a template that has been replaced first, then the one that was parked last.
-    pub(super) fn take(&mut self) -> Option<Worker> {
+    /// Takes a parked worker: those of a template that has been replaced first, then the one that was parked last. Of some
+    /// next to it, the one on whose processors the fewest jobs are kept.
+    pub(super) fn take(&mut self, processors: &Processors) -> Option<Worker> {
         let old = self
             .parked
             .front()
             .is_some_and(|worker| worker.generation != self.generation);
-        let worker = if old {
-            self.parked.pop_front()
-        } else {
-            self.parked.pop_back()
-        };
+        let count = self.parked.len();
+        let near = (0..count.min(NEAR)).map(|at| if old { at } else { count - 1 - at });
+        let best = near.min_by_key(|at| processors.load(&self.parked[*at].cpus))?;
+        let worker = self.parked.remove(best);
         self.low = self.low.min(self.parked.len());
         worker
+    }
+
+    /// Processors for one more worker, where the plan says how many it keeps to.
+    pub(super) fn processors(&self, processors: &Processors) -> Vec<usize> {
+        let wanted = self.sandbox.plan().steps().iter().find_map(|step| match step {
+            Step::Affinity { cpus } => Some(*cpus as usize),
+            _ => None,
+        });
+        let Some(wanted) = wanted.filter(|wanted| *wanted < processors.count()) else {
+            return Vec::new();
+        };
+        let parked = self.parked.iter().map(|worker| &worker.cpus);
+        let all: Vec<&Vec<usize>> = parked
+            .chain(self.making.values().map(|making| &making.cpus))
+            .collect();
+        processors.for_worker(wanted, |cpu| {
+            all.iter().filter(|cpus| cpus.contains(&cpu)).count() as u32
+        })
     }
 
     /// A job found no worker: twice as many would have been better.

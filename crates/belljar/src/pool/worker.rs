@@ -4,6 +4,8 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::{Group, OomEvent};
+use rustix::process::Pid;
+use rustix::thread::CpuSet;
 
 use crate::cabinet::Parked;
 use crate::warden::foreign::Control;
@@ -23,11 +25,13 @@ pub(super) struct Worker {
     pub cpu_usec: u64,
     /// The template that it comes from.
     pub generation: u64,
+    /// Processors that it keeps to, where its plan says how many.
+    pub cpus: Vec<usize>,
 }
 
 impl Worker {
     /// Prepares what a job would otherwise wait for.
-    pub(super) fn new(parked: Box<Parked>, group: Option<Group>, generation: u64) -> Self {
+    pub(super) fn new(parked: Box<Parked>, group: Option<Group>, generation: u64, cpus: Vec<usize>) -> Self {
         let memory = group.as_ref().and_then(|group| group.oom_event().ok().flatten());
         let counted = group.as_ref().and_then(Group::cpu_usec);
         let cpu_usec = counted.unwrap_or_else(|| processor_time(&parked));
@@ -37,6 +41,7 @@ impl Worker {
             memory,
             cpu_usec,
             generation,
+            cpus,
         }
     }
 
@@ -49,6 +54,16 @@ impl Worker {
         let mut list = [&self.parked.init, &self.parked.worker]
             .map(|fd| rustix::event::PollFd::new(fd, rustix::event::PollFlags::IN));
         rustix::event::poll(&mut list, Some(&now)).is_ok_and(|ready| ready == 0)
+    }
+
+    /// Has it wake up on one of these processors, and not on the one that it was parked on: the kernel decides that at the
+    /// moment it is woken up. Gives those that it may use, which it has to be told; the job must not begin with fewer.
+    pub(super) fn wakes_on(&self, clear: &CpuSet) -> Option<Vec<usize>> {
+        // A worker that lives has this number; for it to be a stranger's below, all others would have to be given out before.
+        let pid = Pid::from_raw(pid_of(self.parked.worker.as_fd()) as i32)?;
+        let before = rustix::thread::sched_getaffinity(Some(pid)).ok()?;
+        rustix::thread::sched_setaffinity(Some(pid), clear).ok()?;
+        Some((0..CpuSet::MAX_CPU).filter(|cpu| before.is_set(*cpu)).collect())
     }
 
     /// What it takes of memory, as far as can be told.

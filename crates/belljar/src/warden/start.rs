@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::{self, CgroupError, Group, Hierarchy, OomEvent, Owner};
 use belljar_linux::process::{self, Ended, Namespaces};
@@ -64,6 +64,9 @@ pub(crate) struct Jar {
     pub warm: Option<Warm>,
 }
 
+/// A look at what a job does to others, by way of its cgroup; gives when to take the next one, if at all.
+pub(crate) type Look = Box<dyn FnMut(&mut Group) -> Option<Duration> + Send>;
+
 /// A worker that was parked in its jar before it was given a job.
 pub(crate) struct Warm {
     pub worker: OwnedFd,
@@ -76,6 +79,8 @@ pub(crate) struct Warm {
     pub ends_with_value: bool,
     /// Called once when the job takes its time: until then nobody else shall want the processor.
     pub late: Option<Box<dyn FnOnce() + Send>>,
+    /// Called from time to time while the job runs.
+    pub look: Option<Look>,
     /// Takes the cgroup of an empty jar.
     pub bury: Option<Box<dyn FnOnce(Group) + Send>>,
     /// What is only to be closed, which is done with the jar: whoever waits for its value does not wait for that.
@@ -333,6 +338,7 @@ pub(crate) fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
                 swap: false,
                 pids: Some(*pids),
                 cpus: Some(*cpus),
+                cpusets: false,
             };
             let name = owner().map(|owner| owner.name(next_number()));
             let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));

@@ -40,8 +40,12 @@ fn left(hierarchy: &Hierarchy, warden: u32) -> bool {
     let folders = match hierarchy {
         Hierarchy::None { .. } => Vec::new(),
         Hierarchy::V1 {
-            memory, pids, cpu, ..
-        } => [memory, pids, cpu].into_iter().flatten().collect(),
+            memory,
+            pids,
+            cpu,
+            cpuset,
+            ..
+        } => [memory, pids, cpu, cpuset].into_iter().flatten().collect(),
         Hierarchy::V2 { base, .. } => vec![base],
     };
     let mut entries = folders

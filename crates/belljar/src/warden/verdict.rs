@@ -91,10 +91,11 @@ fn limit(
 ) -> Option<Limit> {
     let raised = |name: &str| error.is_some_and(|error| error.type_name.rsplit('.').next() == Some(name));
     let no_thread = |error: &PythonError| error.message == "can't start new thread";
-    let processes = match stats {
-        Some(stats) if stats.pids_peak.is_some() => stats.pids_denied > 0,
-        // Nobody counts what an rlimit denies: the exception has to tell.
-        _ => errno == Some(EAGAIN) && raised("BlockingIOError") || error.is_some_and(no_thread),
+    let processes = match stats.and_then(|stats| Some((stats, stats.pids_peak?))) {
+        // Nobody counts what an rlimit denies, which comes first; but then as many were there as there may be, and init.
+        Some((stats, peak)) => stats.pids_denied > 0 || peak > plan.limits().pids,
+        // The exception has to tell.
+        None => errno == Some(EAGAIN) && raised("BlockingIOError") || error.is_some_and(no_thread),
     };
     let full_disk = disk.full || errno == Some(ENOSPC) && !disk.no_inodes || errno == Some(EFBIG);
     [

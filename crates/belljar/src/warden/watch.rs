@@ -33,6 +33,9 @@ use crate::wire::{Decoder, Frame, Kind};
 
 /// A job that takes longer than this is no short call.
 const LATE: Duration = Duration::from_millis(2);
+/// How long a job has run when a first look is taken at what it does to others: half of the time that its cgroup's limit on
+/// processors is counted over, and a bit.
+const LOOK: Duration = Duration::from_millis(60);
 /// Microseconds of processor time that no worker needs which only waits for its job.
 const LITTLE: u64 = 50_000;
 
@@ -91,6 +94,8 @@ struct Watch<'a> {
     unread: bool,
     /// Something came from the guest, or more than its job was sent to it.
     begun: bool,
+    /// When to look at the job's cgroup.
+    look: Option<Instant>,
     /// Since when the worker has ended, which its template sees and its keeper tells.
     gone: Option<Instant>,
     seen: Watched,
@@ -181,7 +186,9 @@ impl<'a> Watch<'a> {
             ),
             (None, None) => (None, None),
         };
+        let looks = jar.group.is_some() && jar.warm.as_ref().is_some_and(|warm| warm.look.is_some());
         Ok(Self {
+            look: looks.then(|| jar.since + LOOK),
             jar,
             streams,
             steer,
@@ -228,6 +235,7 @@ impl<'a> Watch<'a> {
         {
             late();
         }
+        self.look();
         for (source, events) in ready {
             if matches!(source, Source::Stdout | Source::Stderr) {
                 self.make_buffer();
@@ -267,6 +275,18 @@ impl<'a> Watch<'a> {
             self.seen.kill = self.seen.kill.or(Some(Kill::Cpu));
         }
         Ok(self.seen.kill.is_some() || self.failed.is_some())
+    }
+
+    /// Has someone look at the job's cgroup, when it is time.
+    fn look(&mut self) {
+        if self.look.is_none_or(|when| Instant::now() < when) {
+            return;
+        }
+        let next = match (&mut self.jar.warm, &mut self.jar.group) {
+            (Some(warm), Some(group)) => warm.look.as_mut().and_then(|look| look(group)),
+            _ => None,
+        };
+        self.look = next.map(|next| Instant::now() + next);
     }
 
     /// The answer to the job's gate is here.

@@ -112,6 +112,7 @@ fn an_old_kernel_started_as_root() {
             pids: Some("/sys/fs/cgroup/pids".into()),
             cpu: None,
             cpuacct: None,
+            cpuset: None,
         },
         ..plain_user()
     };

@@ -90,6 +90,7 @@ fn controllers_on_v1_beside_an_empty_v2_are_taken_from_v1() {
         pids: path("pids"),
         cpu: path("cpu"),
         cpuacct: path("cpuacct"),
+        cpuset: path("cpuset"),
     };
     assert_eq!(host.detect(), expected);
 }
@@ -134,6 +135,21 @@ fn a_hybrid_host_uses_the_side_with_more_controllers() {
 }
 
 #[test]
+fn cpusets_alone_are_no_reason_to_take_a_side() {
+    let host = |controllers| Pretended {
+        groups: "0::/a\n",
+        mounts: "1 2 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+        writable: &["/sys"],
+        controllers,
+        ..Default::default()
+    };
+    let with = host(&[("/sys/fs/cgroup/a", "cpuset cpu io")]).detect();
+    assert_eq!(with, v2("/sys/fs/cgroup/a", &["cpuset", "cpu"]));
+    let reason = host(&[("/sys/fs/cgroup/a", "cpuset io")]).reason();
+    assert!(reason.contains("none of the controllers"), "{reason}");
+}
+
+#[test]
 fn wsl2_hybrid_joins_cpu_and_cpuacct_in_one_folder() {
     let host = Pretended {
         groups: "13:pids:/\n12:memory:/\n3:cpu,cpuacct:/\n0::/\n",
@@ -152,6 +168,7 @@ fn wsl2_hybrid_joins_cpu_and_cpuacct_in_one_folder() {
         cpuacct,
         memory,
         pids,
+        cpuset: None,
     } = host.detect()
     else {
         panic!("{:?}", host.detect())
@@ -187,6 +204,7 @@ fn docker_v1_is_mapped_through_the_root_of_the_mount() {
         pids: Some("/sys/fs/cgroup/pids".into()),
         cpu: None,
         cpuacct: None,
+        cpuset: None,
     };
     assert_eq!(found, expected);
 }
@@ -228,7 +246,7 @@ fn docker_v2_is_mounted_read_only() {
     let private = mounts.replace(" ro,", " rw,");
     assert_eq!(
         host(&private).detect(),
-        v2("/sys/fs/cgroup", &["cpu", "memory", "pids"])
+        v2("/sys/fs/cgroup", &["cpuset", "cpu", "memory", "pids"])
     );
 }
 
@@ -306,7 +324,10 @@ fn root_without_systemd_uses_its_own_group() {
         controllers: &[("/sys/fs/cgroup", "cpuset cpu io memory hugetlb pids rdma misc")],
         ..Default::default()
     };
-    assert_eq!(host.detect(), v2("/sys/fs/cgroup", &["cpu", "memory", "pids"]));
+    assert_eq!(
+        host.detect(),
+        v2("/sys/fs/cgroup", &["cpuset", "cpu", "memory", "pids"])
+    );
 }
 
 #[test]

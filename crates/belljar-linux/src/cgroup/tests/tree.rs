@@ -12,7 +12,7 @@ use crate::cgroup::owner::sweep_in;
 use crate::cgroup::{CgroupError, Enforced, Group, Hierarchy, Limits, Owner};
 
 /// Files that the kernel puts into a new group.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "cgroup.procs",
     "cgroup.kill",
     "memory.max",
@@ -21,6 +21,7 @@ const FILES: [&str; 8] = [
     "memory.events",
     "pids.max",
     "cpu.max",
+    "cpuset.cpus",
 ];
 
 /// A tree in a temporary folder. Of the kernel's rules it keeps one: no controllers while the base holds processes.
@@ -107,6 +108,7 @@ const LIMITS: Limits = Limits {
     swap: false,
     pids: Some(32),
     cpus: Some(0.5),
+    cpusets: false,
 };
 
 #[test]
@@ -258,6 +260,40 @@ fn missing_controllers_are_not_enforced() {
         }
     );
     assert!(group.oom_event().unwrap().is_none());
+}
+
+#[test]
+fn a_group_is_kept_on_processors_where_the_controller_is_ours() {
+    let tree = Laid::new("");
+    let mut without = tree.create("belljar-1", &LIMITS).unwrap();
+    tree.writes();
+    assert!(!without.keep_on(&[1], None).unwrap());
+    assert_eq!(tree.writes(), [""; 0]);
+    let hierarchy = Hierarchy::V2 {
+        base: tree.base.clone(),
+        controllers: vec!["pids".to_owned(), "cpuset".to_owned()],
+    };
+    let mut with = Group::create_in(Box::new(tree.clone()), &hierarchy, "belljar-2", &LIMITS).unwrap();
+    assert_eq!(
+        tree.writes(),
+        ["cgroup.subtree_control=+cpuset", "belljar-2/pids.max=32"]
+    );
+    assert!(with.keep_on(&[1, 3], None).unwrap());
+    assert!(with.keep_on(&[0], None).unwrap(), "it can be moved");
+    assert_eq!(
+        tree.writes(),
+        ["belljar-2/cpuset.cpus=1,3", "belljar-2/cpuset.cpus=0"]
+    );
+    let older = Laid {
+        without: "cpuset.cpus",
+        ..Laid::new("")
+    };
+    let hierarchy = Hierarchy::V2 {
+        base: older.base.clone(),
+        controllers: vec!["pids".to_owned(), "cpuset".to_owned()],
+    };
+    let mut group = Group::create_in(Box::new(older.clone()), &hierarchy, "belljar-1", &LIMITS).unwrap();
+    assert!(!group.keep_on(&[1], None).unwrap());
 }
 
 #[test]

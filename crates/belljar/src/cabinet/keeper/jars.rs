@@ -30,6 +30,8 @@ pub(super) struct Jar {
     /// Kept for another jar when this one is empty.
     network: Option<OwnedFd>,
     hurry: bool,
+    /// Processors that its worker keeps to, where the plan says how many.
+    cpus: Vec<usize>,
     timings: Timings,
     since: Instant,
     pub deadline: Option<Instant>,
@@ -88,7 +90,7 @@ fn errno(error: &io::Error) -> i32 {
 }
 
 impl Keeper<'_> {
-    pub(super) fn make(&mut self, number: u64, hurry: bool, groups: Vec<OwnedFd>) {
+    pub(super) fn make(&mut self, number: u64, hurry: bool, cpus: Vec<usize>, groups: Vec<OwnedFd>) {
         if self.cold.is_some() {
             return self.refuse(number, "start a template", Errno::CHILD.raw_os_error());
         }
@@ -110,6 +112,7 @@ impl Keeper<'_> {
                     groups,
                     network,
                     hurry,
+                    cpus,
                     timings: Timings::default(),
                     since: now,
                     deadline: Some(now + PATIENCE),

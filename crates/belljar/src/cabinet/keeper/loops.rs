@@ -173,7 +173,9 @@ impl<'a> Keeper<'a> {
     /// Whether the engine is still there.
     fn hear_engine(&mut self) -> bool {
         match receive::<ToKeeper>(self.engine.as_fd()) {
-            Ok(Some((ToKeeper::Make { number, hurry }, groups))) => self.make(number, hurry, groups),
+            Ok(Some((ToKeeper::Make { number, hurry, cpus }, groups))) => {
+                self.make(number, hurry, cpus, groups);
+            }
             Ok(Some((ToKeeper::Rotate, _))) => self.rotate(),
             Ok(None) | Err(_) => return false,
         }

@@ -85,7 +85,7 @@ impl Core {
         let Some((making, generation, weighed)) = made else {
             // Of a cabinet that was given up, or after a time that was too long: nobody waits for it.
             drop(state);
-            self.discard([Worker::new(parked, None, 0)]);
+            self.discard([Worker::new(parked, None, 0, Vec::new())]);
             return;
         };
         // Counted as on its way, so that nobody makes another one in its place meanwhile.
@@ -93,7 +93,7 @@ impl Core {
             shelf.arriving += 1;
         }
         drop(state);
-        let worker = Worker::new(parked, making.group, generation);
+        let worker = Worker::new(parked, making.group, generation, making.cpus);
         let weight = (!weighed).then(|| worker.weight());
         let mut state = lock(&self.state);
         state.counted.forks += 1;

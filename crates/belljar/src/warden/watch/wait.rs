@@ -120,8 +120,14 @@ impl Watch<'_> {
             .gone
             .filter(|_| self.seen.status.is_none())
             .map(|_| GONE_LOOK);
+        let crowd = self
+            .look
+            .map(|look| look.saturating_duration_since(Instant::now()));
         let offer = self.is_waiting_for_reader().then_some(OFFER);
-        let least = [until, look, late, gone, offer].into_iter().flatten().min();
+        let least = [until, look, late, crowd, gone, offer]
+            .into_iter()
+            .flatten()
+            .min();
         // Rounded up, so that the deadline has passed when the wait is over.
         least.map(|least| Timespec {
             tv_sec: least.as_secs() as i64,

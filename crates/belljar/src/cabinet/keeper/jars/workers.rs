@@ -73,7 +73,13 @@ impl Keeper<'_> {
         let mut order = format!("{number} {}", u8::from(!jar.hurry)).into_bytes();
         for step in plan.steps() {
             if let Step::Affinity { cpus } = step {
-                for cpu in choose(*cpus as usize)? {
+                // Whatever the engine says, it is never more of them than the plan has.
+                let told = std::mem::take(&mut jar.cpus);
+                let chosen = match told.len() <= *cpus as usize && !told.is_empty() {
+                    true => told,
+                    false => choose(*cpus as usize)?,
+                };
+                for cpu in chosen {
                     write!(order, " {cpu}")?;
                 }
             }

@@ -1,0 +1,82 @@
+//! Jobs that want more processors than their limit is.
+//!
+//! The limit counts time: a crowd of processes that may have one processor of two has both for half of the time, and whoever
+//! wakes up in that half waits for a turn. A job that was held back by its limit is kept on as many processors as that is,
+//! and the others stay clear for calls.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use belljar_linux::cgroup::Group;
+
+use super::processors::{Place, Processors};
+
+/// From the first look on; each time twice as long.
+const SOON: Duration = Duration::from_millis(60);
+const LATER: Duration = Duration::from_secs(1);
+
+/// Looks at one job while it runs.
+pub(super) struct Crowd {
+    processors: Arc<Processors>,
+    /// Below which it is kept on some processors, where the host needs that.
+    outer: Option<PathBuf>,
+    /// As many as its limit is.
+    count: usize,
+    next: Duration,
+    place: Option<Place>,
+}
+
+impl Crowd {
+    /// `None` for a job that may have all processors.
+    pub(super) fn new(processors: &Arc<Processors>, outer: Option<PathBuf>, cpus: f64) -> Option<Self> {
+        let count = cpus.ceil() as usize;
+        (count < processors.count()).then(|| Self {
+            processors: processors.clone(),
+            outer,
+            count,
+            next: SOON,
+            place: None,
+        })
+    }
+
+    /// Takes a look, and tells when to take the next one, if at all.
+    pub(super) fn look(&mut self, group: &mut Group) -> Option<Duration> {
+        let kept = match &mut self.place {
+            Some(place) => !place.improve() || self.keep(group),
+            None => match group.throttled() {
+                Some(0) => true,
+                Some(_) => {
+                    self.place = Some(self.processors.keep(self.count));
+                    self.keep(group)
+                }
+                None => return None,
+            },
+        };
+        if !kept {
+            self.place = None;
+            return None;
+        }
+        let next = self.next;
+        self.next = (next * 2).min(LATER);
+        Some(next)
+    }
+
+    fn keep(&self, group: &mut Group) -> bool {
+        let cpus = self.place.as_ref().map(Place::cpus).unwrap_or_default();
+        match group.keep_on(&cpus, self.outer.as_deref()) {
+            Ok(kept) => {
+                tracing::debug!(
+                    ?cpus,
+                    kept,
+                    "a job that wants more than its limit is kept on some processors"
+                );
+                kept
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a job cannot be kept on some processors");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A job that wants more processors than its limit is kept on as many as that is, and the others are left to calls.
+
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use belljar::job::Sink;
+use belljar::outcome::Status;
+use rustix::process::Pid;
+use rustix::thread::CpuSet;
+
+use crate::glass::{code, expect, has_cgroup, jar, stdout, told};
+use crate::support::procfs;
+use crate::warm::{all_warm, pool};
+
+/// Eight that are busy. One of them waits until it is kept somewhere, tries to leave, and tells what it can see of that.
+const CROWD: &str = "\
+import errno, os
+for _ in range(7):
+    if os.fork() == 0:
+        while True: pass
+while len(os.sched_getaffinity(0)) > 1: pass
+[here] = os.sched_getaffinity(0)
+try:
+    os.sched_setaffinity(0, set(range(here)) or {here + 1})
+    print('left')
+except OSError as error:
+    print(errno.errorcode[error.errno])
+for line in open('/proc/self/cgroup'):
+    print('group', line.strip().split(':', 2)[2])
+print('kept', here, flush=True)
+while True: pass
+";
+
+/// The same for one that may have every processor.
+const FREE: &str = "\
+import os, time
+for _ in range(7):
+    if os.fork() == 0:
+        while True: pass
+end = time.monotonic() + 1
+while time.monotonic() < end: pass
+print(len(os.sched_getaffinity(0)))
+";
+
+/// Where a call begins, and where it may be.
+const WHERE: &str = "\
+def where():
+    import os
+    with open('/proc/self/stat') as file:
+        here = int(file.read().rsplit(')', 1)[1].split()[36])
+    return [here, sorted(os.sched_getaffinity(0))]
+";
+
+fn processors() -> Vec<usize> {
+    belljar_linux::process::processors().expect("processors")
+}
+
+/// Where each process of ours may be, as the kernel has it.
+fn places() -> Vec<Vec<usize>> {
+    let place = |pid: u32| {
+        let set = rustix::thread::sched_getaffinity(Pid::from_raw(pid as i32)).ok()?;
+        Some((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
+    };
+    let family = procfs::descendants(std::process::id());
+    family.into_iter().filter_map(place).collect()
+}
+
+both! {
+    fn a_crowd_leaves_processors_to_calls(_who) {
+        let all = processors();
+        let (pool, jar) = (pool(), jar(|_| {}));
+        pool.warm(&jar, 4).expect("workers");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut job = code(CROWD);
+        job.stdout = Sink::Both(writer.into());
+        let crowd = pool.spawn(&jar, job).expect("a job");
+        let mut lines = BufReader::new(reader).lines().map_while(Result::ok);
+        let said: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("kept")).collect();
+        let refused = if has_cgroup() { "EINVAL" } else { "EPERM" };
+        assert_eq!(said.first().map(String::as_str), Some(refused), "{said:?}");
+        // Nothing of ours has a name there: a number at most.
+        let named = |line: &&String| line.strip_prefix("group /").is_some_and(|rest| !rest.bytes().all(|byte| byte.is_ascii_digit()));
+        assert_eq!(said.iter().filter(named).collect::<Vec<_>>(), Vec::<&String>::new());
+        let kept: Vec<Vec<usize>> = places().into_iter().filter(|place| place.len() == 1).collect();
+        let on = |cpu: usize| kept.iter().filter(|place| place[0] == cpu).count();
+        let here = all.iter().copied().max_by_key(|cpu| on(*cpu)).expect("one of them");
+        assert!(on(here) >= 8, "{kept:?}");
+        let mut began = Vec::new();
+        for _ in 0..20 {
+            let (at, may): (usize, Vec<usize>) = pool.call(&jar, WHERE, ()).expect("a value");
+            began.push(at);
+            // Time for another worker: where each is made for a processor, the last one may be for this.
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(may, if has_cgroup() { all.clone() } else { vec![at] });
+        }
+        assert!(all.len() == 1 || !began.contains(&here), "calls began on {began:?}, the crowd is on {here}");
+        crowd.kill();
+        expect(&crowd.wait().expect("an outcome"), Status::Cancelled);
+        all_warm(&pool);
+    }
+
+    fn whoever_may_have_all_processors_is_kept_on_none(_who) {
+        let all = processors();
+        let (pool, jar) = (pool(), jar(|policy| policy.limits.cpus = all.len() as f64));
+        let outcome = pool.run(&jar, code(FREE)).expect("an outcome");
+        assert_eq!(stdout(&outcome).trim(), all.len().to_string(), "{}", told(&outcome));
+        all_warm(&pool);
+    }
+}

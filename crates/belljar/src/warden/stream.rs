@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -17,7 +18,10 @@ pub(super) const BUFFER: usize = 64 << 10;
 /// What is taken at first: most guests say little, and every page that is touched costs a start.
 pub(super) const PAGE: usize = 4 << 10;
 /// How long to wait for a reader that has no room.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_millis(2);
+/// From one look to the next at a stream whose bytes are dropped. A guest that floods it would otherwise keep two processors
+/// busy, its own and the one that reads.
+const PACE: Duration = Duration::from_millis(1);
 
 /// An output stream on its way from the guest to the caller.
 pub(crate) struct Stream {
@@ -37,6 +41,8 @@ pub(crate) struct Stream {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
+    /// Not read before.
+    paced: Option<Instant>,
     /// Why the sink took no more, when that was not its reader's choice.
     failed: Option<Errno>,
 }
@@ -64,21 +70,28 @@ impl Stream {
             head: Vec::new(),
             tail: VecDeque::new(),
             dropped: 0,
+            paced: None,
             failed: None,
         }
     }
 
     /// What to wait for next.
-    pub(super) fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+    pub(super) fn interest(&self, now: Instant) -> Option<(BorrowedFd<'_>, PollFlags)> {
         if !self.pending.is_empty()
             && let Some(sink) = &self.sink
         {
             return Some((sink.as_fd(), PollFlags::OUT));
         }
-        if self.waits() {
+        if self.waits() || self.rests(now).is_some() {
             return None;
         }
         self.source.as_ref().map(|source| (source.as_fd(), PollFlags::IN))
+    }
+
+    /// For how long it is not read, if it is not.
+    pub(super) fn rests(&self, now: Instant) -> Option<Duration> {
+        let left = self.paced?.saturating_duration_since(now);
+        (!left.is_zero() && self.source.is_some()).then_some(left)
     }
 
     /// Whether the guest has written nothing yet, as far as was looked.
@@ -143,6 +156,9 @@ impl Stream {
         let over = self.tail.len().saturating_sub(tail as usize);
         self.tail.drain(..over);
         self.dropped += over as u64;
+        if over > 0 {
+            self.paced = Some(Instant::now() + PACE);
+        }
     }
 
     fn write(&mut self) {
@@ -310,5 +326,37 @@ impl Stream {
 pub(super) fn grow(buffer: &mut Vec<u8>, filled: usize) {
     if filled == buffer.len() && filled < BUFFER {
         buffer.resize(BUFFER, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_stream_whose_bytes_are_dropped_is_read_at_a_pace() {
+        let (source, guest) = rustix::pipe::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&source, true).unwrap();
+        let mut stream = Stream::new(source, Sink::Capture, 100);
+        let mut buffer = vec![0; PAGE];
+        let mut say = |bytes: usize, stream: &mut Stream| {
+            rustix::io::write(&guest, &vec![b'x'; bytes]).unwrap();
+            stream.advance(&mut buffer);
+            Instant::now()
+        };
+        let now = say(100, &mut stream);
+        assert!(stream.interest(now).is_some() && stream.rests(now).is_none());
+        let now = say(1, &mut stream);
+        assert!(stream.interest(now).is_none(), "the first byte is dropped");
+        let left = stream.rests(now).unwrap();
+        assert!(left <= PACE);
+        let then = now + left;
+        assert!(stream.interest(then).is_some() && stream.rests(then).is_none());
+        // What is left at the end is taken at once.
+        rustix::io::write(&guest, &[b'y'; 3000]).unwrap();
+        drop(guest);
+        stream.drain(&mut vec![0; PAGE], Which::Stdout, None, &mut || false);
+        let kept = stream.finish();
+        assert_eq!((kept.head.len() + kept.tail.len(), kept.dropped), (100, 3001));
     }
 }

@@ -36,6 +36,8 @@ pub(super) enum Source {
 
 impl Watch<'_> {
     pub(super) fn poll(&self) -> Result<Vec<(Source, PollFlags)>, Error> {
+        // One time for both: a stream that is not asked for must have its share in how long to wait.
+        let now = Instant::now();
         let mut wanted: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(10);
         wanted.push((Source::Init, self.jar.init.as_fd(), PollFlags::IN));
         wanted.push((Source::Report, self.jar.report.as_fd(), PollFlags::IN));
@@ -62,13 +64,13 @@ impl Watch<'_> {
         wanted.extend(
             self.streams
                 .stdout
-                .interest()
+                .interest(now)
                 .map(|(fd, flags)| (Source::Stdout, fd, flags)),
         );
         wanted.extend(
             self.streams
                 .stderr
-                .interest()
+                .interest(now)
                 .map(|(fd, flags)| (Source::Stderr, fd, flags)),
         );
         wanted.extend(
@@ -88,7 +90,7 @@ impl Watch<'_> {
             .iter()
             .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
             .collect();
-        match rustix::event::poll(&mut list, self.patience().as_ref()) {
+        match rustix::event::poll(&mut list, self.patience(now).as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::setup("wait for the jar", error)),
         }
@@ -105,10 +107,10 @@ impl Watch<'_> {
     }
 
     /// How long to wait at most.
-    fn patience(&self) -> Option<Timespec> {
+    fn patience(&self, now: Instant) -> Option<Timespec> {
         let until = self
             .deadline
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            .map(|deadline| deadline.saturating_duration_since(now));
         let look = self.cpu_limit.map(|_| CPU_LOOK);
         let late = self
             .jar
@@ -120,11 +122,13 @@ impl Watch<'_> {
             .gone
             .filter(|_| self.seen.status.is_none())
             .map(|_| GONE_LOOK);
-        let crowd = self
-            .look
-            .map(|look| look.saturating_duration_since(Instant::now()));
+        let crowd = self.look.map(|look| look.saturating_duration_since(now));
+        let flood = [&self.streams.stdout, &self.streams.stderr]
+            .into_iter()
+            .filter_map(|stream| stream.rests(now))
+            .min();
         let offer = self.is_waiting_for_reader().then_some(OFFER);
-        let least = [until, look, late, crowd, gone, offer]
+        let least = [until, look, late, crowd, gone, flood, offer]
             .into_iter()
             .flatten()
             .min();

@@ -66,6 +66,15 @@ print('still here', flush=True)
 os.killpg(0, 9)
 ";
 
+/// Makes timers until there are no more, tells how many, and stays.
+const TIMERS: &str = "\
+import ctypes, sys
+libc, made = ctypes.CDLL(None), 0
+while libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) == 0: made += 1
+print(made, 'ready', flush=True)
+sys.stdin.read()
+";
+
 /// What a job sees of processes that are not in its jar.
 const LOOK: &str = "\
 import errno, json, os
@@ -113,12 +122,11 @@ both! {
         assert!(all.len() >= 2, "{}", all.len());
         for (number, one) in all.iter().enumerate() {
             for other in &all[number + 1..] {
-                for kind in ["mnt", "pid", "net", "ipc", "uts"] {
+                for kind in ["mnt", "pid", "net", "ipc", "uts", "user"] {
                     assert_ne!(one[kind], other[kind], "two jars share one {kind} namespace");
                 }
-                // Where there are cgroups, jars of one cabinet are one user namespace and differ in their cgroups.
-                let kind = if has_cgroup() { "cgroup" } else { "user" };
-                assert_ne!(one[kind], other[kind], "two jars share one {kind} namespace");
+                // Where there are no cgroups, nobody has a view of them.
+                assert!(!has_cgroup() || one["cgroup"] != other["cgroup"], "two jars share one cgroup namespace");
             }
         }
         for stays in [resident, second] {
@@ -141,6 +149,17 @@ both! {
         drop(resident.stdin);
         let outcome = resident.task.wait().expect("an outcome");
         assert!(stdout(&outcome).ends_with("lived\n"), "{}", told(&outcome));
+        all_warm(&pool);
+    }
+
+    fn timers_that_one_uses_up_are_there_for_others(_who) {
+        let (pool, jar) = (pool(), jar(|_| {}));
+        let hoarders: Vec<Resident> = (0..2).map(|_| stay(&pool, &jar, code(TIMERS))).collect();
+        for hoarder in hoarders {
+            drop(hoarder.stdin);
+            let outcome = hoarder.task.wait().expect("an outcome");
+            assert_eq!(stdout(&outcome), "1024 ready\n", "each has as many as one may have: {}", told(&outcome));
+        }
         all_warm(&pool);
     }
 

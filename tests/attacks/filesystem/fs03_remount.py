@@ -7,7 +7,6 @@
 # expect: bind /tmp over /etc = EPERM -> ok
 # expect: a tmpfs over /usr = EPERM -> ok
 # expect: an overlay over /etc = EPERM -> ok
-# expect warm root: an overlay over /etc = EPERM -> EACCES
 # expect: a second /proc = EPERM -> !EPERM
 # expect: take /dev/shm away = EPERM -> ok
 # expect: clear read-only with mount_setattr = EPERM -> ok

@@ -7,7 +7,6 @@
 # expect: no_new_privs = 1 -> 0
 # expect warm: no_new_privs = 1 -> 1
 # expect: securebits = 239 -> 0
-# expect warm root: securebits = 239 -> 239
 # expect: raise an ambient capability = EINVAL -> EPERM
 # expect: regain them by capset = EPERM -> ok
 import ctypes

@@ -12,8 +12,9 @@ use belljar_linux::cgroup::Group;
 
 use super::processors::{Place, Processors};
 
-/// From the first look on; each time twice as long.
-const SOON: Duration = Duration::from_millis(60);
+/// From one look to the next at first, and how often: a crowd hurts until it is seen. Then each time twice as long.
+const SOON: Duration = Duration::from_millis(25);
+const OFTEN: u32 = 20;
 const LATER: Duration = Duration::from_secs(1);
 
 /// Looks at one job while it runs.
@@ -24,6 +25,7 @@ pub(super) struct Crowd {
     /// As many as its limit is.
     count: usize,
     next: Duration,
+    looks: u32,
     place: Option<Place>,
 }
 
@@ -36,6 +38,7 @@ impl Crowd {
             outer,
             count,
             next: SOON,
+            looks: 0,
             place: None,
         })
     }
@@ -57,9 +60,11 @@ impl Crowd {
             self.place = None;
             return None;
         }
-        let next = self.next;
-        self.next = (next * 2).min(LATER);
-        Some(next)
+        self.looks += 1;
+        if self.looks > OFTEN || self.place.is_some() {
+            self.next = (self.next * 2).min(LATER);
+        }
+        Some(self.next)
     }
 
     fn keep(&self, group: &mut Group) -> bool {

@@ -98,7 +98,7 @@ def worker(boot, parse, hidden):
 
 
 def spread(processors):
-    """It was woken up where no crowd is; the job may have these again. Should they be gone by now, it has what is left."""
+    """It was woken up where no crowd is; the job may have these again. If they are gone by now, it has what is left."""
     from posix import sched_setaffinity
 
     try:

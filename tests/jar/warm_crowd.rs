@@ -12,6 +12,9 @@ use crate::glass::{code, expect, has_cgroup, jar, stdout, told};
 use crate::support::procfs;
 use crate::warm::{all_warm, pool};
 
+/// So little that a crowd is held back by it on a busy machine, too.
+const LITTLE: f64 = 0.25;
+
 /// Eight that are busy. One of them waits until it is kept somewhere, tries to leave, and tells what it can see of that.
 const CROWD: &str = "\
 import errno, os
@@ -68,7 +71,7 @@ fn places() -> Vec<Vec<usize>> {
 both! {
     fn a_crowd_leaves_processors_to_calls(_who) {
         let all = processors();
-        let (pool, jar) = (pool(), jar(|_| {}));
+        let (pool, jar) = (pool(), jar(|policy| policy.limits.cpus = LITTLE));
         pool.warm(&jar, 4).expect("workers");
         let (reader, writer) = std::io::pipe().expect("a pipe");
         let mut job = code(CROWD);
@@ -104,6 +107,19 @@ both! {
         let (pool, jar) = (pool(), jar(|policy| policy.limits.cpus = all.len() as f64));
         let outcome = pool.run(&jar, code(FREE)).expect("an outcome");
         assert_eq!(stdout(&outcome).trim(), all.len().to_string(), "{}", told(&outcome));
+        // Nor is it beside a crowd that is kept somewhere.
+        let one = crate::glass::jar(|policy| policy.limits.cpus = LITTLE);
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut job = code(CROWD);
+        job.stdout = Sink::Both(writer.into());
+        let crowd = pool.spawn(&one, job).expect("a job");
+        assert!(BufReader::new(reader).lines().map_while(Result::ok).any(|line| line.starts_with("kept")));
+        for _ in 0..5 {
+            let (_, may): (usize, Vec<usize>) = pool.call(&jar, WHERE, ()).expect("a value");
+            assert_eq!(may, all);
+        }
+        crowd.kill();
+        expect(&crowd.wait().expect("an outcome"), Status::Cancelled);
         all_warm(&pool);
     }
 }

@@ -278,7 +278,7 @@ impl Group {
                     limits,
                 )?;
                 if let Some(base) = cpuset.as_deref().filter(|_| limits.cpusets) {
-                    group.create_cpuset(base)?;
+                    group.create_cpuset(base);
                 }
             }
             Hierarchy::V2 { base, controllers } => group.create_v2(base, controllers, limits)?,

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -28,16 +29,25 @@ pub fn outer(hierarchy: &Hierarchy, owner: u32) -> Option<PathBuf> {
 }
 
 impl Group {
-    /// Version 1: the folder that others are kept below.
-    pub(super) fn create_cpuset(&mut self, path: &Path) -> Result<(), CgroupError> {
-        let base = Folder::open(&*self.tree, path)?;
-        let folder = base.make(&*self.tree, &self.name)?;
-        self.parts.push(Part::of_cpuset(base, folder, self.name.clone()));
-        let Some(Part { base, folder, .. }) = self.parts.last() else {
-            return Ok(());
+    /// Version 1: the folder that others are kept below. It limits nothing by itself: a host that does not let us have it is
+    /// none the worse.
+    pub(super) fn create_cpuset(&mut self, path: &Path) {
+        let tree = &*self.tree;
+        let make = || -> Result<(Folder, Folder), CgroupError> {
+            let base = Folder::open(tree, path)?;
+            let folder = base.make(tree, &self.name)?;
+            match BOTH
+                .iter()
+                .try_for_each(|file| inherit(tree, &base, &folder, file))
+            {
+                Ok(()) => Ok((base, folder)),
+                Err(error) => base.remove(tree, &self.name, Duration::ZERO).and(Err(error)),
+            }
         };
-        BOTH.iter()
-            .try_for_each(|file| inherit(&*self.tree, base, folder, file))
+        if let Ok((base, folder)) = make() {
+            let part = Part::of_cpuset(base, folder, self.name.clone());
+            self.parts.push(part);
+        }
     }
 
     /// Keeps all processes of the group on these processors, from now on and wherever they want to be; tells whether the

@@ -46,7 +46,7 @@ pub(super) fn deliver(
     }
     let since = Instant::now();
     let aside = clear
-        .filter(|_| worker.cpus.is_empty())
+        .filter(|_| !is_bound(plan))
         .and_then(|clear| worker.wakes_on(clear))
         .and_then(|before| super::frame::frame(plan, job, ends_with_value, Some(&before)));
     let mut outgoing = aside.unwrap_or_else(|| frame.clone());
@@ -83,6 +83,13 @@ pub(super) fn deliver(
         }),
     };
     Ok((jar, streams))
+}
+
+/// Whether affinity is what holds the limit on processors: its worker may not change it, not even to widen it again.
+fn is_bound(plan: &Plan) -> bool {
+    plan.steps()
+        .iter()
+        .any(|step| matches!(step, Step::Affinity { .. }))
 }
 
 /// What must be there before the job: its files, its script, limits that are tighter than those of its pool.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,12 @@ pub fn until(what: &str, holds: impl Fn() -> bool) {
 
 /// A sandbox with a virtualenv that has this module in it.
 pub fn with_module(name: &str, source: &str) -> (tempfile::TempDir, Sandbox) {
+    let (folder, venv) = venv_with(name, source);
+    (folder, jar(|policy| policy.venv = Some(venv)))
+}
+
+/// A virtualenv that has a module of ours in it.
+pub fn venv_with(name: &str, source: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("open to all");
     let venv = folder.path().join("venv");
@@ -91,8 +97,7 @@ pub fn with_module(name: &str, source: &str) -> (tempfile::TempDir, Sandbox) {
         .expect("a version");
     let path = lib.path().join("site-packages").join(format!("{name}.py"));
     std::fs::write(path, source).expect("a module");
-    let sandbox = jar(|policy| policy.venv = Some(venv));
-    (folder, sandbox)
+    (folder, venv)
 }
 
 /// Asserts that nothing ran cold.

@@ -20,11 +20,11 @@ def f(x, y=2, *z, **k):
         raise ValueError("c") from e
     return [s[0], n.get("b"), n["a"] > 1, None] if s else {"d": [w.upper() for w in z]}
 """
-# The shapes of a job. The first touches no memory that the second does not.
+# The shapes of a job. The first touches no memory that the second does not. On no processors it cannot be: it stays where it is.
 SHAPES = [
     (b'{"kind":"code","parts":[%d]}', (b"def f(x):\n  x\nf(0)\n",)),
     (
-        b'{"kind":"call","parts":[%d,%d],"stays":1}',
+        b'{"kind":"call","parts":[%d,%d],"stays":1,"processors":[]}',
         (REHEARSED, b'{"args":[{"a":0},1.5,"b"],"kwargs":{}}'),
     ),
 ]

@@ -44,14 +44,26 @@ while time.monotonic() < end: pass
 print(len(os.sched_getaffinity(0)))
 ";
 
-/// Preloaded: notes where a worker may be at the moment that it is told to spread out again. Later it is anywhere, as the
-/// kernel likes.
+/// Some that sleep, and where one of them may be: at once, or when that has changed.
+const SLEEPERS: &str = "\
+import os, sys, time
+count = int(sys.argv[1])
+for _ in range(count):
+    if os.fork() == 0:
+        time.sleep(1000)
+end = time.monotonic() + (0.4 if count < 32 else 20)
+while len(os.sched_getaffinity(0)) > 1 and time.monotonic() < end: time.sleep(0.01)
+print(len(os.sched_getaffinity(0)))
+";
+
+/// Preloaded: notes where a worker may be at the moment that it is told to spread out again; a rehearsal names no processors.
+/// Later it is anywhere, as the kernel likes.
 const SPY: &str = "\
 import posix
 began = []
 real = posix.sched_setaffinity
 def noting(pid, processors):
-    began.append(sorted(posix.sched_getaffinity(0)))
+    if processors: began.append(sorted(posix.sched_getaffinity(0)))
     real(pid, processors)
 posix.sched_setaffinity = noting
 ";
@@ -116,6 +128,26 @@ both! {
         }
         crowd.kill();
         expect(&crowd.wait().expect("an outcome"), Status::Cancelled);
+        all_warm(&pool);
+    }
+
+    fn so_many_are_a_crowd_before_they_are_held_back(_who) {
+        let all = processors();
+        if all.len() == 1 {
+            return;
+        }
+        let (pool, jar) = (pool(), jar(|policy| policy.limits.cpus = 1.0));
+        let sleep = |count: usize| {
+            let mut job = code(SLEEPERS);
+            job.args = vec![count.to_string().into()];
+            let outcome = pool.run(&jar, job).expect("an outcome");
+            expect(&outcome, Status::Returned);
+            stdout(&outcome).trim().to_owned()
+        };
+        assert_eq!(sleep(40), "1");
+        // The control. Without a cgroup all are kept on as many from the beginning.
+        let few = if has_cgroup() { all.len() } else { 1 };
+        assert_eq!(sleep(4), few.to_string());
         all_warm(&pool);
     }
 

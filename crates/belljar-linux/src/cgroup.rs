@@ -385,6 +385,12 @@ impl Group {
         part.folder.keyed("cpu.stat", "nr_throttled")
     }
 
+    /// How many threads are in the group; `None` where no controller counts them.
+    pub fn tasks(&self) -> Option<u64> {
+        let part = self.parts.iter().find(|part| part.pids)?;
+        part.folder.number("pids.current")
+    }
+
     /// Sends SIGKILL to every process of the group.
     ///
     /// `cgroup.kill` (5.14) is atomic against forks and returns at once. Without it the list is gone through until it

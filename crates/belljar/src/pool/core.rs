@@ -54,7 +54,7 @@ pub(super) struct State {
 
 /// What a job gets.
 pub(super) enum Taken {
-    Worker(Worker, Slot),
+    Worker(Box<Worker>, Slot),
     Cold(String),
     /// Cold, and [`Core::first_ended`] is to be told.
     First,
@@ -126,7 +126,7 @@ impl Core {
                 state.busy += 1;
                 state.counted.jobs += 1;
                 let slot = self.slot(&mut state, digest, &worker);
-                return Ok(Taken::Worker(worker, slot));
+                return Ok(Taken::Worker(Box::new(worker), slot));
             }
             if let Some(reason) = shelf.cold(now) {
                 return Ok(Taken::Cold(reason));
@@ -171,7 +171,7 @@ impl Core {
             // Counted by whoever gave it, so that nobody makes another one in its place meanwhile.
             Grant::Worker(worker) => {
                 let slot = self.slot(&mut lock(&self.state), digest, &worker);
-                Taken::Worker(*worker, slot)
+                Taken::Worker(worker, slot)
             }
             Grant::Cold(reason) => Taken::Cold(reason),
             Grant::Cancelled => Taken::Cancelled,

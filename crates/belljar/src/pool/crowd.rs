@@ -2,7 +2,8 @@
 //!
 //! The limit counts time: a crowd of processes that may have one processor of two has both for half of the time, and whoever
 //! wakes up in that half waits for a turn. A job that was held back by its limit is kept on as many processors as that is,
-//! and the others stay clear for calls.
+//! and the others stay clear for calls. So is one that has become so many that it would be: the limit tells after half of
+//! the time that it is counted over at the earliest, a fork bomb is there sooner.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use super::processors::{Place, Processors};
 const SOON: Duration = Duration::from_millis(25);
 const OFTEN: u32 = 20;
 const LATER: Duration = Duration::from_secs(1);
+/// Threads for each processor of a job's limit: whoever has more of them is a crowd.
+const MANY: u64 = 32;
 
 /// Looks at one job while it runs.
 pub(super) struct Crowd {
@@ -48,7 +51,7 @@ impl Crowd {
         let kept = match &mut self.place {
             Some(place) => !place.improve() || self.keep(group),
             None => match group.throttled() {
-                Some(0) => true,
+                Some(0) if !self.is_many(group) => true,
                 Some(_) => {
                     self.place = Some(self.processors.keep(self.count));
                     self.keep(group)
@@ -65,6 +68,12 @@ impl Crowd {
             self.next = (self.next * 2).min(LATER);
         }
         Some(self.next)
+    }
+
+    fn is_many(&self, group: &Group) -> bool {
+        group
+            .tasks()
+            .is_some_and(|tasks| tasks > MANY * self.count as u64)
     }
 
     fn keep(&self, group: &mut Group) -> bool {

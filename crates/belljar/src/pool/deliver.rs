@@ -32,7 +32,7 @@ pub(super) enum Undelivered {
 /// Gives a worker its job, or as much of it as its socket takes now. `plan` has the job's own limits.
 pub(super) fn deliver(
     plan: &Plan,
-    worker: Worker,
+    mut worker: Worker,
     job: &mut Job,
     frame: &Outgoing,
     ends_with_value: bool,
@@ -45,11 +45,12 @@ pub(super) fn deliver(
         });
     }
     let since = Instant::now();
-    let aside = clear
-        .filter(|_| !is_bound(plan))
-        .and_then(|clear| worker.wakes_on(clear))
-        .and_then(|before| super::frame::frame(plan, job, ends_with_value, Some(&before)));
-    let mut outgoing = aside.unwrap_or_else(|| frame.clone());
+    if let Some(clear) = clear.filter(|_| !is_bound(plan)) {
+        worker.stand_aside(clear);
+    }
+    let told = worker.processors();
+    let told = told.and_then(|processors| super::frame::frame(plan, job, ends_with_value, Some(processors)));
+    let mut outgoing = told.unwrap_or_else(|| frame.clone());
     if outgoing.send(worker.parked.control.as_fd()).is_err() {
         return Err(Undelivered::Dead(Box::new(worker.unused())));
     }
@@ -86,7 +87,7 @@ pub(super) fn deliver(
 }
 
 /// Whether affinity is what holds the limit on processors: its worker may not change it, not even to widen it again.
-fn is_bound(plan: &Plan) -> bool {
+pub(super) fn is_bound(plan: &Plan) -> bool {
     plan.steps()
         .iter()
         .any(|step| matches!(step, Step::Affinity { .. }))

@@ -215,7 +215,7 @@ impl Core {
             // The value of a call comes early from a worker only.
             let may_be_first = !matches!(job.program, Program::Call { .. });
             let (worker, slot) = match self.take(sandbox, cancel, may_be_first)? {
-                Taken::Worker(worker, slot) => (worker, slot),
+                Taken::Worker(worker, slot) => (*worker, slot),
                 Taken::Cold(reason) => return Ok(Begun::Cold(reason)),
                 Taken::First => return Ok(Begun::First),
                 Taken::Cancelled => return Ok(Begun::Cancelled),

@@ -27,6 +27,14 @@ pub(super) struct Worker {
     pub generation: u64,
     /// Processors that it keeps to, where its plan says how many.
     pub cpus: Vec<usize>,
+    aside: Option<Box<Aside>>,
+}
+
+/// A worker that will wake up on some of its processors only.
+struct Aside {
+    on: CpuSet,
+    /// Those that it may use.
+    of: Vec<usize>,
 }
 
 impl Worker {
@@ -42,6 +50,7 @@ impl Worker {
             cpu_usec,
             generation,
             cpus,
+            aside: None,
         }
     }
 
@@ -57,13 +66,24 @@ impl Worker {
     }
 
     /// Has it wake up on one of these processors, and not on the one that it was parked on: the kernel decides that at the
-    /// moment it is woken up. Gives those that it may use, which it has to be told; the job must not begin with fewer.
-    pub(super) fn wakes_on(&self, clear: &CpuSet) -> Option<Vec<usize>> {
+    /// moment it is woken up.
+    pub(super) fn stand_aside(&mut self, clear: &CpuSet) {
+        if self.aside.as_ref().is_some_and(|aside| aside.on == *clear) {
+            return;
+        }
         // A worker that lives has this number; for it to be a stranger's below, all others would have to be given out before.
-        let pid = Pid::from_raw(pid_of(self.parked.worker.as_fd()) as i32)?;
-        let before = rustix::thread::sched_getaffinity(Some(pid)).ok()?;
-        rustix::thread::sched_setaffinity(Some(pid), clear).ok()?;
-        Some((0..CpuSet::MAX_CPU).filter(|cpu| before.is_set(*cpu)).collect())
+        let pid = Pid::from_raw(pid_of(self.parked.worker.as_fd()) as i32);
+        let known = self.aside.as_ref().map(|aside| aside.of.clone());
+        if let Some(of) = known.or_else(|| processors_of(pid?))
+            && rustix::thread::sched_setaffinity(pid, clear).is_ok()
+        {
+            self.aside = Some(Box::new(Aside { on: *clear, of }));
+        }
+    }
+
+    /// The processors of one that stands aside. It has to be told: the job must not begin with fewer.
+    pub(super) fn processors(&self) -> Option<&[usize]> {
+        self.aside.as_ref().map(|aside| aside.of.as_slice())
     }
 
     /// What it takes of memory, as far as can be told.
@@ -101,6 +121,12 @@ impl Worker {
             warm: None,
         }
     }
+}
+
+/// The processors that a process may use.
+fn processors_of(pid: Pid) -> Option<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(Some(pid)).ok()?;
+    Some((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 /// Microseconds that a worker's first thread has run.

@@ -33,9 +33,8 @@ use crate::wire::{Decoder, Frame, Kind};
 
 /// A job that takes longer than this is no short call.
 const LATE: Duration = Duration::from_millis(2);
-/// How long a job has run when a first look is taken at what it does to others: half of the time that its cgroup's limit on
-/// processors is counted over, and a bit.
-const LOOK: Duration = Duration::from_millis(60);
+/// How long a job has run when a first look is taken at what it does to others.
+const LOOK: Duration = Duration::from_millis(20);
 /// Microseconds of processor time that no worker needs which only waits for its job.
 const LITTLE: u64 = 50_000;
 

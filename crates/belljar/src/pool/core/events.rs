@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::{Core, State};
 use crate::cabinet::{Event, Told};
 use crate::error::Error;
+use crate::pool::deliver::is_bound;
 use crate::pool::shelf::Shelf;
 use crate::pool::waiter::{Grant, lock};
 use crate::pool::worker::Worker;
@@ -80,9 +81,10 @@ impl Core {
         let made = shelf.and_then(|shelf| {
             let making = shelf.making.remove(&number)?;
             shelf.succeeded();
-            Some((making, shelf.generation, shelf.weight_known))
+            let bound = is_bound(shelf.sandbox.plan());
+            Some((making, shelf.generation, shelf.weight_known, bound))
         });
-        let Some((making, generation, weighed)) = made else {
+        let Some((making, generation, weighed, bound)) = made else {
             // Of a cabinet that was given up, or after a time that was too long: nobody waits for it.
             drop(state);
             self.discard([Worker::new(parked, None, 0, Vec::new())]);
@@ -93,7 +95,11 @@ impl Core {
             shelf.arriving += 1;
         }
         drop(state);
-        let worker = Worker::new(parked, making.group, generation, making.cpus);
+        let mut worker = Worker::new(parked, making.group, generation, making.cpus);
+        // The call would have to do it.
+        if let Some(clear) = self.processors.clear().filter(|_| !bound) {
+            worker.stand_aside(&clear);
+        }
         let weight = (!weighed).then(|| worker.weight());
         let mut state = lock(&self.state);
         state.counted.forks += 1;

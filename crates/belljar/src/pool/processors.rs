@@ -109,6 +109,15 @@ fn fewest(kept: &[u32], more: impl Fn(usize) -> u32) -> Vec<usize> {
     order
 }
 
+/// How far a worker that was parked somewhere is from its caller: not at all, nobody knows, or elsewhere.
+pub(super) fn distance(parked_on: Option<usize>, here: usize) -> u8 {
+    match parked_on {
+        Some(there) if there == here => 0,
+        None => 1,
+        Some(_) => 2,
+    }
+}
+
 impl Place {
     pub(super) fn cpus(&self) -> Vec<usize> {
         self.at.iter().map(|at| self.of.all[*at]).collect()
@@ -187,6 +196,15 @@ mod tests {
         assert!(late.improve());
         assert_eq!(late.cpus(), [5]);
         drop(crowd);
+    }
+
+    #[test]
+    fn a_worker_where_the_caller_is_comes_before_one_that_may_be() {
+        let parked = [Some(3), None, Some(7), Some(2)];
+        let nearest = |here| parked.into_iter().min_by_key(|at| distance(*at, here));
+        assert_eq!(nearest(7), Some(Some(7)));
+        assert_eq!(nearest(2), Some(Some(2)));
+        assert_eq!(nearest(5), Some(None));
     }
 
     #[test]

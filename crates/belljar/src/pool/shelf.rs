@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::Group;
 
-use super::processors::Processors;
+use super::processors::{Processors, distance};
 use super::settings::{Keep, Settings};
 use super::stats::Module;
 use super::waiter::Waiter;
@@ -145,7 +145,8 @@ impl Shelf {
     }
 
     /// Takes a parked worker: those of a template that has been replaced first, then the one that was parked last. Of some
-    /// next to it, the one on whose processors the fewest jobs are kept.
+    /// next to it, the one on whose processors the fewest jobs are kept, and of those one that was parked where the caller
+    /// is: on another processor it may have to wait for a job that runs there, and the caller's will be free.
     pub(super) fn take(&mut self, processors: &Processors) -> Option<Worker> {
         let old = self
             .parked
@@ -153,7 +154,11 @@ impl Shelf {
             .is_some_and(|worker| worker.generation != self.generation);
         let count = self.parked.len();
         let near = (0..count.min(NEAR)).map(|at| if old { at } else { count - 1 - at });
-        let best = near.min_by_key(|at| processors.load(&self.parked[*at].cpus))?;
+        let here = rustix::thread::sched_getcpu();
+        let best = near.min_by_key(|at| {
+            let worker = &self.parked[*at];
+            (processors.load(&worker.cpus), distance(worker.at, here))
+        })?;
         let worker = self.parked.remove(best);
         self.low = self.low.min(self.parked.len());
         worker

@@ -27,6 +27,8 @@ pub(super) struct Worker {
     pub generation: u64,
     /// Processors that it keeps to, where its plan says how many.
     pub cpus: Vec<usize>,
+    /// The processor that it was parked on, if that was asked.
+    pub at: Option<usize>,
     aside: Option<Box<Aside>>,
 }
 
@@ -50,6 +52,7 @@ impl Worker {
             cpu_usec,
             generation,
             cpus,
+            at: None,
             aside: None,
         }
     }
@@ -63,6 +66,18 @@ impl Worker {
         let mut list = [&self.parked.init, &self.parked.worker]
             .map(|fd| rustix::event::PollFd::new(fd, rustix::event::PollFlags::IN));
         rustix::event::poll(&mut list, Some(&now)).is_ok_and(|ready| ready == 0)
+    }
+
+    /// Asks where it is parked: the kernel wakes it up there if no processor is idle.
+    pub(super) fn locate(&mut self) {
+        let path = format!("/proc/{}/stat", pid_of(self.parked.worker.as_fd()));
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        // Behind its name, which may have anything in it: the 39th of all fields is the 37th.
+        let field = text
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.split_whitespace().nth(36));
+        self.at = field.and_then(|cpu| cpu.parse().ok());
     }
 
     /// Has it wake up on one of these processors, and not on the one that it was parked on: the kernel decides that at the

@@ -1,5 +1,6 @@
 //! A neighbour with a thread of its own, so that when it begins has nothing to do with when the victim calls.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,8 +10,12 @@ use belljar::job::Sink;
 use belljar::pool::Cancel;
 use belljar::{Job, Pool, Sandbox};
 
+use super::PERIOD;
+
 /// From the beginning of one that dies of its limit to the beginning of the next, at least.
 const AWAY: Duration = Duration::from_secs(1);
+/// Multiples of it fall evenly between whole numbers.
+const GOLDEN: f64 = 0.618_034;
 
 pub(super) struct Neighbour {
     shared: Arc<Shared>,
@@ -68,7 +73,7 @@ impl Shared {
             let mut job = Job::code(code);
             job.stdout = Sink::Capture;
             pool.run_until(sandbox, job, &cancel)?;
-            let away = AWAY.saturating_sub(began.elapsed());
+            let away = away().saturating_sub(began.elapsed());
             let wait = self
                 .ends
                 .wait_timeout_while(self.lock(), away, |state| !state.ended);
@@ -79,4 +84,12 @@ impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A part of the time between two calls is added, another one each time: in whole seconds all would begin just when the
+/// victim calls.
+fn away() -> Duration {
+    static TIMES: AtomicU32 = AtomicU32::new(0);
+    let times = TIMES.fetch_add(1, Ordering::Relaxed);
+    AWAY + PERIOD.mul_f64((f64::from(times) * GOLDEN).fract())
 }

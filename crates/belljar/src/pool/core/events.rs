@@ -82,9 +82,10 @@ impl Core {
             let making = shelf.making.remove(&number)?;
             shelf.succeeded();
             let bound = is_bound(shelf.sandbox.plan());
-            Some((making, shelf.generation, shelf.weight_known, bound))
+            let waited_for = !shelf.waiters.is_empty();
+            Some((making, shelf.generation, shelf.weight_known, bound, waited_for))
         });
-        let Some((making, generation, weighed, bound)) = made else {
+        let Some((making, generation, weighed, bound, waited_for)) = made else {
             // Of a cabinet that was given up, or after a time that was too long: nobody waits for it.
             drop(state);
             self.discard([Worker::new(parked, None, 0, Vec::new())]);
@@ -94,11 +95,15 @@ impl Core {
         if let Some(shelf) = state.shelves.get_mut(digest) {
             shelf.arriving += 1;
         }
+        let beside = state.busy > 0;
         drop(state);
         let mut worker = Worker::new(parked, making.group, generation, making.cpus);
         // The call would have to do it.
         if let Some(clear) = self.processors.clear().filter(|_| !bound) {
             worker.stand_aside(&clear);
+        }
+        if beside && !waited_for {
+            worker.locate();
         }
         let weight = (!weighed).then(|| worker.weight());
         let mut state = lock(&self.state);

@@ -20,7 +20,8 @@ def f(x, y=2, *z, **k):
         raise ValueError("c") from e
     return [s[0], n.get("b"), n["a"] > 1, None] if s else {"d": [w.upper() for w in z]}
 """
-# The shapes of a job. The first touches no memory that the second does not. On no processors it cannot be: it stays where it is.
+# The shapes of a job. The first touches no memory that the second does not. A job cannot be on no processors at all, so
+# that one stays where it is.
 SHAPES = [
     (b'{"kind":"code","parts":[%d]}', (b"def f(x):\n  x\nf(0)\n",)),
     (

@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader};
 use belljar::job::Sink;
 use belljar::outcome::Status;
 use rustix::process::Pid;
-use rustix::thread::CpuSet;
 
 use crate::glass::{code, expect, has_cgroup, jar, stdout, told};
 use crate::support::procfs;
@@ -82,10 +81,7 @@ fn processors() -> Vec<usize> {
 
 /// Where each process of ours may be, as the kernel has it.
 fn places() -> Vec<Vec<usize>> {
-    let place = |pid: u32| {
-        let set = rustix::thread::sched_getaffinity(Pid::from_raw(pid as i32)).ok()?;
-        Some((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
-    };
+    let place = |pid: u32| belljar_linux::process::processors_of(Pid::from_raw(pid as i32)).ok();
     let family = procfs::descendants(std::process::id());
     family.into_iter().filter_map(place).collect()
 }

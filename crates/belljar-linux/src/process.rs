@@ -374,7 +374,12 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
 
 /// The processors that this process may run on.
 pub fn processors() -> io::Result<Vec<usize>> {
-    let set = rustix::thread::sched_getaffinity(None)?;
+    processors_of(None)
+}
+
+/// The processors that a process may run on; without one, this thread.
+pub fn processors_of(pid: Option<Pid>) -> io::Result<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(pid)?;
     Ok((0..rustix::thread::CpuSet::MAX_CPU)
         .filter(|cpu| set.is_set(*cpu))
         .collect())

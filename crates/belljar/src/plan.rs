@@ -59,6 +59,15 @@ impl Plan {
         &self.steps
     }
 
+    /// How many processors a guest is bound to, where affinity is what holds the limit: it may not change that, not even to
+    /// have more of them again.
+    pub(crate) fn affinity(&self) -> Option<usize> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Affinity { cpus } => Some(*cpus as usize),
+            _ => None,
+        })
+    }
+
     /// What is enforced, and how.
     pub fn isolation(&self) -> &Isolation {
         &self.isolation

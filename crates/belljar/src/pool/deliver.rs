@@ -45,7 +45,7 @@ pub(super) fn deliver(
         });
     }
     let since = Instant::now();
-    if let Some(clear) = clear.filter(|_| !is_bound(plan)) {
+    if let Some(clear) = clear.filter(|_| plan.affinity().is_none()) {
         worker.stand_aside(clear);
     }
     let told = worker.processors();
@@ -84,13 +84,6 @@ pub(super) fn deliver(
         }),
     };
     Ok((jar, streams))
-}
-
-/// Whether affinity is what holds the limit on processors: its worker may not change it, not even to widen it again.
-pub(super) fn is_bound(plan: &Plan) -> bool {
-    plan.steps()
-        .iter()
-        .any(|step| matches!(step, Step::Affinity { .. }))
 }
 
 /// What must be there before the job: its files, its script, limits that are tighter than those of its pool.

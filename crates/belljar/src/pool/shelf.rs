@@ -14,7 +14,6 @@ use super::stats::Module;
 use super::waiter::Waiter;
 use super::worker::Worker;
 use crate::cabinet::Cabinet;
-use crate::plan::Step;
 use crate::sandbox::Sandbox;
 
 /// How often the number of parked workers is fitted to what is used of them.
@@ -166,10 +165,7 @@ impl Shelf {
 
     /// Processors for one more worker, where the plan says how many it keeps to.
     pub(super) fn processors(&self, processors: &Processors) -> Vec<usize> {
-        let wanted = self.sandbox.plan().steps().iter().find_map(|step| match step {
-            Step::Affinity { cpus } => Some(*cpus as usize),
-            _ => None,
-        });
+        let wanted = self.sandbox.plan().affinity();
         let Some(wanted) = wanted.filter(|wanted| *wanted < processors.count()) else {
             return Vec::new();
         };

@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::{Group, OomEvent};
+use belljar_linux::process;
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
@@ -89,7 +90,7 @@ impl Worker {
         // A worker that lives has this number; for it to be a stranger's below, all others would have to be given out before.
         let pid = Pid::from_raw(pid_of(self.parked.worker.as_fd()) as i32);
         let known = self.aside.as_ref().map(|aside| aside.of.clone());
-        if let Some(of) = known.or_else(|| processors_of(pid?))
+        if let Some(of) = known.or_else(|| process::processors_of(Some(pid?)).ok())
             && rustix::thread::sched_setaffinity(pid, clear).is_ok()
         {
             self.aside = Some(Box::new(Aside { on: *clear, of }));
@@ -136,12 +137,6 @@ impl Worker {
             warm: None,
         }
     }
-}
-
-/// The processors that a process may use.
-fn processors_of(pid: Pid) -> Option<Vec<usize>> {
-    let set = rustix::thread::sched_getaffinity(Some(pid)).ok()?;
-    Some((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 /// Microseconds that a worker's first thread has run.

@@ -5,7 +5,6 @@ use std::time::Instant;
 use super::{Core, State};
 use crate::cabinet::{Event, Told};
 use crate::error::Error;
-use crate::pool::deliver::is_bound;
 use crate::pool::shelf::Shelf;
 use crate::pool::waiter::{Grant, lock};
 use crate::pool::worker::Worker;
@@ -81,7 +80,7 @@ impl Core {
         let made = shelf.and_then(|shelf| {
             let making = shelf.making.remove(&number)?;
             shelf.succeeded();
-            let bound = is_bound(shelf.sandbox.plan());
+            let bound = shelf.sandbox.plan().affinity().is_some();
             let waited_for = !shelf.waiters.is_empty();
             Some((making, shelf.generation, shelf.weight_known, bound, waited_for))
         });

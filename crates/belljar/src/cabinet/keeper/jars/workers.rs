@@ -71,17 +71,15 @@ impl Keeper<'_> {
         fds.extend(keys.ruleset.as_ref().map(AsFd::as_fd));
         fds.extend(jar.groups.iter().map(AsFd::as_fd));
         let mut order = format!("{number} {}", u8::from(!jar.hurry)).into_bytes();
-        for step in plan.steps() {
-            if let Step::Affinity { cpus } = step {
-                // Whatever the engine says, it is never more of them than the plan has.
-                let told = std::mem::take(&mut jar.cpus);
-                let chosen = match told.len() <= *cpus as usize && !told.is_empty() {
-                    true => told,
-                    false => choose(*cpus as usize)?,
-                };
-                for cpu in chosen {
-                    write!(order, " {cpu}")?;
-                }
+        if let Some(cpus) = plan.affinity() {
+            // Whatever the engine says, it is never more of them than the plan has.
+            let told = std::mem::take(&mut jar.cpus);
+            let chosen = match told.len() <= cpus && !told.is_empty() {
+                true => told,
+                false => choose(cpus)?,
+            };
+            for cpu in chosen {
+                write!(order, " {cpu}")?;
             }
         }
         order.push(b'\n');

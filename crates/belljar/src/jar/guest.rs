@@ -84,8 +84,7 @@ impl Guest {
     pub(super) fn join_network(&self) -> io::Result<()> {
         match descriptors::receive(self.gate.as_fd(), &mut [0; 1])? {
             (1, fds) if fds.len() == 1 => process::join_network(fds[0].as_fd()),
-            // It has said why itself.
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -100,6 +99,11 @@ impl Guest {
         let all = slave.into_iter().chain(ruleset).chain(groups);
         let fds: Vec<BorrowedFd<'_>> = all.map(AsFd::as_fd).collect();
         descriptors::send(self.gate.as_fd(), b"s", &fds).map(drop)
+    }
+
+    /// It has let go of the gate, because something failed: what it says of that comes before init's own word.
+    pub(super) fn speak(&self) {
+        let _ = self.process.wait();
     }
 
     /// Init is sealed: let the guest's program run.

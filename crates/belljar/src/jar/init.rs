@@ -22,9 +22,11 @@ pub(crate) fn init(mut room: Room<'_>) -> i32 {
         }
         // Before anything else: it has the network to make, which takes the longest.
         let guest = step("start the guest's process", guest::start(&room))?;
-        let root = settle(&mut room, || guest.take_ids())?;
-        build(&room, root, &guest)?;
-        Ok(guest)
+        let built = settle(&mut room, || guest.take_ids()).and_then(|root| build(&room, root, &guest));
+        if matches!(&built, Err((_, error)) if error.kind() == io::ErrorKind::BrokenPipe) {
+            guest.speak();
+        }
+        built.map(|()| guest)
     });
     match ready {
         Ok(guest) => serve(room, &guest),

@@ -86,6 +86,8 @@ def boot(
         Path(folder, "job").write_bytes(job if isinstance(job, bytes) else job.encode())
         Path(folder, "args.json").write_text(json.dumps(arguments))
         ours, theirs = socket.socketpair()
+        # Before it starts: it may have ended at any time afterwards.
+        ours.sendall(said)
         command = [python, *flags, f"{folder}/boot{form}", kind, origin, *args]
         # The shell, not a preexec function, puts the socket at 3: this process may have a descriptor of its own there.
         shell = ["sh", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", *command]
@@ -93,7 +95,6 @@ def boot(
             shell, stdin=-1, stdout=-1, stderr=-1, pass_fds=[theirs.fileno()], cwd=cwd or folder, env=environment()
         )
         theirs.close()
-        ours.sendall(said)
         received = bytearray()
         reader = threading.Thread(target=drain, args=(ours, received))
         reader.start()

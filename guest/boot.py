@@ -130,12 +130,13 @@ def start(kind, origin, args):
 
 
 def add_modules():
-    """Modules of the host that the sandbox was given are looked for last."""
-    try:
-        if "/modules" not in sys.path and posix.stat("/modules"):
-            sys.path.append("/modules")
-    except OSError:
-        pass
+    """Modules of the host that the sandbox was given are looked for last; the caller's own source files first."""
+    for path, at in ("/modules", len(sys.path)), ("/own", 0):
+        try:
+            if path not in sys.path and posix.stat(path):
+                sys.path.insert(at, path)
+        except OSError:
+            pass
 
 
 def ended(error):

@@ -22,6 +22,7 @@ mod hello;
 mod invoke;
 mod items;
 mod jobs;
+mod own;
 mod parse;
 mod slow;
 mod warm;

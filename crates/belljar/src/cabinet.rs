@@ -30,6 +30,7 @@ use crate::client;
 use crate::error::Error;
 use crate::plan::{Namespace, Plan, Step};
 use crate::policy::Access;
+use crate::tree::Tree;
 
 pub(crate) use message::Opening;
 pub(crate) use message::{Preloaded, Timings};
@@ -165,7 +166,7 @@ pub(crate) fn unfit(plan: &Plan) -> Option<&'static str> {
 
 impl Cabinet {
     /// Starts a cabinet's warden; that the template is ready comes as an event.
-    pub(crate) fn open(binary: &Path, plan: &Plan, spec: &Spec) -> Result<Self, Error> {
+    pub(crate) fn open(binary: &Path, plan: &Plan, tree: Option<&Tree>, spec: &Spec) -> Result<Self, Error> {
         let (keeper, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -179,7 +180,13 @@ impl Cabinet {
             warden,
             process,
         };
-        client::send(&cabinet.warden, &Opening::new(plan, spec), &[], &[theirs.as_fd()])
+        let (mut blobs, mut fds) = (Vec::new(), vec![theirs]);
+        let tree = match tree {
+            Some(tree) => Some(client::carried(tree, &mut blobs, &mut fds)?),
+            None => None,
+        };
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+        client::send(&cabinet.warden, &Opening::new(plan, tree, spec), &blobs, &fds)
             .map_err(|error| Error::setup("hand the plan to the cabinet's warden", error))?;
         Ok(cabinet)
     }

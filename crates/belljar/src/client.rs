@@ -18,7 +18,7 @@ use crate::plan::Plan;
 use crate::warden::sweep;
 
 pub use binary::{BinaryError, find_binary};
-pub(crate) use message::{ParcelHead, Reply, Request};
+pub(crate) use message::{ParcelHead, Reply, Request, carried};
 
 /// Largest message in either direction: files of a job and captured output are in it.
 const MAX_MESSAGE: u64 = 1 << 30;

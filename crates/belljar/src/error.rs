@@ -70,6 +70,9 @@ pub enum Error {
     /// A job asked for more than its sandbox allows.
     #[error(transparent)]
     Limit(#[from] crate::plan::LooserLimit),
+    /// The caller's own source files are no tree.
+    #[error(transparent)]
+    Tree(#[from] crate::tree::TreeError),
     /// A name that cannot be preloaded.
     #[error("cannot preload {name:?}: it is not the name of a module{}", next_step(self.hint()))]
     Module {
@@ -164,7 +167,7 @@ impl Hinted for Error {
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "`belljar exec -- ls /usr/bin` shows what is there; --mount shows more"
             }
-            Self::Program { .. } | Self::Arguments(_) | Self::Call(_) => return None,
+            Self::Program { .. } | Self::Arguments(_) | Self::Call(_) | Self::Tree(_) => return None,
             Self::Files(error) => return error.hint(),
             Self::Apply(error) => return error.hint(),
             Self::Policy(error) => return error.hint(),

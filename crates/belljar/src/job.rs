@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::parcel::Parcel;
+use crate::tree::Tree;
 
 /// One job for one jar.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct Job {
     pub items: u64,
     /// What must turn out true before any of its code runs; only for Python.
     pub gate: Option<Gate>,
+    /// Source files that the plan shows; its sandbox gives them.
+    pub(crate) tree: Option<Tree>,
 }
 
 /// Which stream a piece of output is of.
@@ -221,6 +224,7 @@ impl Job {
             reader: None,
             items: 0,
             gate: None,
+            tree: None,
         }
     }
 

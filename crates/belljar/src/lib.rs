@@ -38,7 +38,8 @@
 //! [`outcome`]. [`Sandbox`] and [`Command`] are the front for programs; they reach a warden through [`client`].
 //! [`pool`] runs jobs on workers that are ready; `cabinet` is where those are made.
 //! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
-//! interpreters, [`requirement`] reads what a guest needs and [`environment`] builds it, [`parcel`] carries what only the client and its guest read.
+//! interpreters, [`requirement`] reads what a guest needs and [`environment`] builds it, [`tree`] holds modules of the
+//! caller's own, [`parcel`] carries what only the client and its guest read.
 
 pub mod agent;
 mod cabinet;
@@ -60,6 +61,7 @@ pub mod python;
 pub mod requirement;
 mod runtime;
 mod sandbox;
+pub mod tree;
 pub mod warden;
 pub mod wire;
 

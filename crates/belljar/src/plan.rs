@@ -11,6 +11,7 @@ mod resolve;
 mod shown;
 mod step;
 mod tighten;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -18,6 +18,7 @@ use crate::job::{Job, Program};
 use crate::outcome::{Outcome, Status};
 use crate::plan::Plan;
 use crate::policy::{Access, Mount, Network, Policy, Tier, Workdir, WorkdirMode};
+use crate::tree::Tree;
 
 /// Jars of one policy. Cheap to clone, and safe to share between threads: every run is a process of its own.
 ///
@@ -49,6 +50,8 @@ struct Inner {
     asked: bool,
     /// Held, so that nobody prunes it while jars show it.
     environment: Option<Environment>,
+    /// Source files of the caller's own that jars show.
+    tree: Option<Tree>,
     /// What makes two sandboxes the same to a pool.
     digest: OnceLock<Digest>,
 }
@@ -64,6 +67,7 @@ impl Sandbox {
             binary: None,
             preload: None,
             environment: None,
+            tree: None,
         }
     }
 
@@ -85,6 +89,7 @@ impl Sandbox {
             preload: Vec::new(),
             asked: false,
             environment: None,
+            tree: None,
             digest: OnceLock::new(),
         })
     }
@@ -106,6 +111,7 @@ impl Sandbox {
             plan,
             binary,
             environment,
+            tree,
             ..
         } = &*self.inner;
         Ok(Self::of(Inner {
@@ -114,6 +120,7 @@ impl Sandbox {
             preload,
             asked: true,
             environment: environment.clone(),
+            tree: tree.clone(),
             digest: OnceLock::new(),
         }))
     }
@@ -131,6 +138,11 @@ impl Sandbox {
     /// The environment that the guest sees.
     pub fn environment(&self) -> Option<&Environment> {
         self.inner.environment.as_ref()
+    }
+
+    /// The caller's own source files that the guest sees.
+    pub(crate) fn tree(&self) -> Option<&Tree> {
+        self.inner.tree.as_ref()
     }
 
     pub(crate) fn binary(&self) -> &Path {
@@ -218,7 +230,8 @@ impl Sandbox {
     }
 
     /// Starts one job.
-    pub fn spawn_job(&self, job: Job) -> Result<Running, Error> {
+    pub fn spawn_job(&self, mut job: Job) -> Result<Running, Error> {
+        job.tree = self.inner.tree.clone();
         client::start(&self.inner.binary, &self.inner.plan, job)
     }
 }
@@ -230,6 +243,7 @@ pub struct Builder {
     binary: Option<PathBuf>,
     preload: Option<Vec<String>>,
     environment: Option<Environment>,
+    tree: Option<(Tree, Vec<String>)>,
 }
 
 impl Builder {
@@ -371,20 +385,39 @@ impl Builder {
         self
     }
 
+    /// Lets the guest import these source files of the caller's own, read-only. Unless [`preload`](Self::preload) says
+    /// otherwise, the named modules of them are imported before a job comes, as those of an environment are.
+    pub fn tree<Name: Into<String>>(mut self, tree: Tree, modules: impl IntoIterator<Item = Name>) -> Self {
+        self.tree = Some((tree, modules.into_iter().map(Into::into).collect()));
+        self
+    }
+
     /// Checks the policy and resolves it for this host.
     pub fn build(self) -> Result<Sandbox, Error> {
         let binary = find_binary(self.binary.as_deref())?;
-        let of_environment = || self.environment.as_ref().map(Environment::modules);
         let asked = self.preload.is_some();
-        let preload = self.preload.or_else(of_environment).unwrap_or_default();
+        let (tree, own) = self.tree.unzip();
+        let preload = self.preload.unwrap_or_else(|| {
+            let mut modules = self
+                .environment
+                .as_ref()
+                .map(Environment::modules)
+                .unwrap_or_default();
+            modules.extend(own.unwrap_or_default());
+            modules
+        });
         check_modules(&preload)?;
-        let plan = crate::prepare_in(&self.policy, &Host::probe(), self.environment.as_ref())?;
+        let mut plan = crate::prepare_in(&self.policy, &Host::probe(), self.environment.as_ref())?;
+        if let Some(tree) = &tree {
+            plan = plan.with_tree(tree)?;
+        }
         Ok(Sandbox::of(Inner {
             plan,
             binary,
             preload,
             asked,
             environment: self.environment,
+            tree,
             digest: OnceLock::new(),
         }))
     }

@@ -55,7 +55,7 @@ pub fn of_error(error: Error) -> Fault {
         Error::Requirement(_) | Error::Environment(_) => "dependencies",
         Error::Busy { .. } => "busy",
         Error::Interpreter(_) => "interpreter",
-        Error::Arguments(_) => "request",
+        Error::Arguments(_) | Error::Tree(_) => "request",
         Error::Lost { .. } => "lost",
         _ => "failed",
     };

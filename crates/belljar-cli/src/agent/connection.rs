@@ -10,6 +10,7 @@ use belljar::agent::{
 };
 use belljar::pool::Keep;
 use belljar::pyerror::{HintContext, PythonError, hint};
+use belljar::tree::Tree;
 use belljar::{Policy, Pool, Sandbox};
 use belljar_linux::caller::Peer;
 use belljar_linux::process::exit_now;
@@ -218,10 +219,10 @@ impl Agent {
             }
             Kind::Job => self.job(frame, descriptor),
             Kind::Parse => self.parse(frame, descriptor).map(|()| None),
+            Kind::Open => self.open(frame, descriptor).map(|()| None),
             _ if !frame.body.is_empty() || descriptor.is_some() => {
                 Err(fault("request", "this request has no body", None))
             }
-            Kind::Open => self.open(id, &frame.header).map(|()| None),
             Kind::Close => self.close(id, &frame.header).map(|()| None),
             Kind::Warm => self.warm(id, &frame.header).map(|()| None),
             _ => {
@@ -293,8 +294,10 @@ impl Agent {
     }
 
     /// Opens a sandbox on a thread of its own: looking at the host and for an interpreter takes milliseconds.
-    fn open(self: &Arc<Self>, id: u64, header: &[u8]) -> Result<(), Fault> {
-        let open: Open = read(header)?;
+    fn open(self: &Arc<Self>, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
+        let id = frame.id;
+        let mut open: Open = read(&frame.header)?;
+        let tree = tree(&mut open, frame, descriptor)?;
         if let Some(idle) = open.pool.idle {
             Duration::try_from_secs_f64(idle)
                 .map_err(|error| fault("request", format!("the idle time of a pool: {error}"), None))?;
@@ -302,7 +305,7 @@ impl Agent {
         let room = self.rooms.add(id)?;
         let agent = self.clone();
         let opening = move || {
-            let letter = match room.open(&open) {
+            let letter = match room.open(&open, tree) {
                 Ok(sandbox) => {
                     agent.keep(&sandbox, &open);
                     let opened = Opened {
@@ -403,6 +406,17 @@ fn body(frame: Frame, descriptor: Option<OwnedFd>) -> Result<(Body, u64), Fault>
             Ok((Body::Inline(frame.body), size))
         }
     }
+}
+
+/// The source files that come with a sandbox.
+fn tree(open: &mut Open, frame: Frame, descriptor: Option<OwnedFd>) -> Result<Option<Tree>, Fault> {
+    let lengths = std::mem::take(&mut open.parts);
+    let (body, size) = body(frame, descriptor)?;
+    if lengths.is_empty() && size == 0 {
+        return Ok(None);
+    }
+    let tree = Tree::new(body.parcel(lengths)?);
+    tree.map(Some).map_err(|error| of_error(error.into()))
 }
 
 /// The header of a request.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use belljar::agent::{Dependencies, Fault, Open};
 use belljar::environment::Wish;
 use belljar::requirement::{Allow, Requirements};
+use belljar::tree::Tree;
 use belljar::{Environment, Environments, Error, Policy, Sandbox};
 
 use super::answer::{fault, of_error};
@@ -24,8 +25,8 @@ pub struct Room {
 
 impl Room {
     /// Opens it and tells everyone who waits.
-    pub fn open(&self, open: &Open) -> Result<Sandbox, Fault> {
-        let opened = sandbox(open);
+    pub fn open(&self, open: &Open, tree: Option<Tree>) -> Result<Sandbox, Fault> {
+        let opened = sandbox(open, tree);
         *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened.clone());
         self.known.notify_all();
         opened
@@ -48,7 +49,7 @@ impl Room {
     }
 }
 
-fn sandbox(open: &Open) -> Result<Sandbox, Fault> {
+fn sandbox(open: &Open, tree: Option<Tree>) -> Result<Sandbox, Fault> {
     let policy = belljar::agent::policy(open).map_err(|error| of_error(error.into()))?;
     let mut builder = Sandbox::builder().binary(own_binary());
     if let Some(environment) = environment(&open.dependencies, &policy).map_err(of_error)? {
@@ -56,6 +57,9 @@ fn sandbox(open: &Open) -> Result<Sandbox, Fault> {
     }
     if let Some(preload) = &open.preload {
         builder = builder.preload(preload);
+    }
+    if let Some(tree) = tree {
+        builder = builder.tree(tree, &open.own);
     }
     builder.policy(policy).build().map_err(of_error)
 }

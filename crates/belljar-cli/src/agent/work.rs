@@ -35,6 +35,15 @@ impl Body {
             }
         }
     }
+
+    /// All of it, in parts of these lengths.
+    pub fn parcel(self, lengths: Vec<u64>) -> Result<Parcel, Fault> {
+        let parcel = match self {
+            Self::Inline(bytes) => Parcel::inline(lengths, bytes),
+            Self::Memory(fd, size) => Parcel::memory(lengths, fd, size),
+        };
+        parcel.map_err(|error| fault("buffer", error.to_string(), None))
+    }
 }
 
 /// A request and its body, which fit each other.
@@ -240,13 +249,7 @@ fn program(head: &mut JobRequest, parts: &[Range<usize>], body: Body) -> Result<
 
 /// The first parts of a body as they came.
 fn parcel(head: &JobRequest, count: usize, body: Body) -> Result<Parcel, Fault> {
-    let lengths = head.parts.clone();
-    let parcel = match body {
-        Body::Inline(bytes) => Parcel::inline(lengths, bytes),
-        Body::Memory(fd, size) => Parcel::memory(lengths, fd, size),
-    };
-    let parcel = parcel.map_err(|error| fault("buffer", error.to_string(), None))?;
-    Ok(parcel.first(count))
+    Ok(body.parcel(head.parts.clone())?.first(count))
 }
 
 fn limits(asked: &agent::JobLimits) -> Result<JobLimits, Fault> {

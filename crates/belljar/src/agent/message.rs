@@ -34,6 +34,10 @@ pub struct Open {
     pub dependencies: Dependencies,
     /// Packages and single files of the host that the guest can import.
     pub modules: Vec<PathBuf>,
+    /// Modules of the caller's own source files, which are the body, that warm workers have imported already.
+    pub own: Vec<String>,
+    /// Lengths of the parts of the body: the names of the files, each ended by a zero byte, then the content of each.
+    pub parts: Vec<u64>,
     /// What is kept ready for it.
     pub pool: Keep,
 }

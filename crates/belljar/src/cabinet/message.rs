@@ -8,8 +8,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Parked, Spec, Told};
+use crate::client::ParcelHead;
 use crate::error::{Error, Process};
 use crate::plan::Plan;
+use crate::tree::Tree;
 
 /// Both sides must be of one version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -22,17 +24,35 @@ pub(crate) struct Opening {
     version: String,
     /// What every jar of the cabinet is made by.
     pub plan: Plan,
+    /// Source files that the plan shows, but for what they hold.
+    tree: Option<ParcelHead>,
     /// What the template is.
     pub spec: Spec,
 }
 
 impl Opening {
-    pub(super) fn new(plan: &Plan, spec: &Spec) -> Self {
+    pub(super) fn new(plan: &Plan, tree: Option<ParcelHead>, spec: &Spec) -> Self {
         Self {
             version: VERSION.into(),
             plan: plan.clone(),
+            tree,
             spec: spec.clone(),
         }
+    }
+
+    /// The way to the keeper and the source files, which came with it; `None` when they do not fit.
+    pub(crate) fn given(
+        &mut self,
+        blobs: Vec<Vec<u8>>,
+        fds: Vec<OwnedFd>,
+    ) -> Option<(OwnedFd, Option<Tree>)> {
+        let (mut blobs, mut fds) = (blobs.into_iter(), fds.into_iter());
+        let keeper = fds.next()?;
+        let tree = match self.tree.take() {
+            Some(head) => Some(head.tree(&mut blobs, &mut fds)?),
+            None => None,
+        };
+        Some((keeper, tree))
     }
 
     pub(crate) fn is_ours(&self) -> bool {

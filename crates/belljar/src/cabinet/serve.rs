@@ -17,6 +17,7 @@ use crate::jar::{Room, open_sources};
 use crate::job::{Job, Program};
 use crate::plan::Step;
 use crate::runtime::Runtime;
+use crate::tree::Tree;
 use crate::warden::{Steering, cabinet_namespaces, compile_runtime, ids, sweep};
 
 /// Memory that a cabinet may have beside what a jar may: the template is an interpreter with imports of its own.
@@ -25,8 +26,13 @@ const TEMPLATE_MEMORY: u64 = 256 << 20;
 const TEMPLATE_PIDS: u64 = 256;
 
 /// Holds a cabinet until its engine is gone.
-pub(crate) fn hold(opening: &Opening, keeper: OwnedFd, engine: &UnixStream) -> Result<(), Error> {
-    match open(opening, keeper.as_fd(), engine) {
+pub(crate) fn hold(
+    opening: &Opening,
+    keeper: OwnedFd,
+    tree: Option<Tree>,
+    engine: &UnixStream,
+) -> Result<(), Error> {
+    match open(opening, keeper.as_fd(), tree, engine) {
         Ok(()) => Ok(()),
         Err(error) => {
             let errno = match &error {
@@ -43,7 +49,12 @@ pub(crate) fn hold(opening: &Opening, keeper: OwnedFd, engine: &UnixStream) -> R
     }
 }
 
-fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Result<(), Error> {
+fn open(
+    opening: &Opening,
+    keeper: BorrowedFd<'_>,
+    tree: Option<Tree>,
+    engine: &UnixStream,
+) -> Result<(), Error> {
     let plan = &opening.plan;
     let engine_process = caller::peer(engine.as_fd());
     rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
@@ -75,7 +86,8 @@ fn open(opening: &Opening, keeper: BorrowedFd<'_>, engine: &UnixStream) -> Resul
     .map_err(|error| Error::setup("make a socket pair", error))?;
     let runtime = Runtime::whole(plan);
     let runtime = runtime.files();
-    let job = Job::new(Program::Module(String::new()));
+    let mut job = Job::new(Program::Module(String::new()));
+    job.tree = tree;
     let null = || {
         rustix::fs::open(
             "/dev/null",

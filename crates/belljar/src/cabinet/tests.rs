@@ -20,7 +20,7 @@ fn open(preload: &[&str]) -> Cabinet {
         rotate_jobs: 100,
         rotate_after: Duration::from_secs(3600),
     };
-    Cabinet::open(&binary(), &plan, &spec).unwrap()
+    Cabinet::open(&binary(), &plan, None, &spec).unwrap()
 }
 
 fn next(cabinet: &Cabinet) -> Event {

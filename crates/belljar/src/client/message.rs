@@ -15,6 +15,7 @@ use crate::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin}
 use crate::outcome::{Captured, Outcome};
 use crate::parcel::{Content, Parcel};
 use crate::plan::Plan;
+use crate::tree::Tree;
 
 /// Both sides must be of one version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -40,6 +41,7 @@ pub(crate) struct Request {
     files: Vec<PathBuf>,
     collect: Option<Collect>,
     items: u64,
+    tree: Option<ParcelHead>,
 }
 
 /// A program; its text is among the raw parts, in the order of this list.
@@ -144,6 +146,10 @@ impl Request {
             files.push(file.path);
             blobs.push(file.content);
         }
+        let tree = match job.tree {
+            Some(tree) => Some(carried(&tree, &mut blobs, &mut fds)?),
+            None => None,
+        };
         let request = Self {
             version: VERSION.into(),
             plan: plan.clone(),
@@ -157,6 +163,7 @@ impl Request {
             files,
             collect: job.collect,
             items: job.items,
+            tree,
         };
         Ok((request, blobs, fds, job.reader))
     }
@@ -223,6 +230,10 @@ impl Request {
                 content: blobs.next()?,
             });
         }
+        let tree = match self.tree {
+            Some(head) => Some(head.tree(&mut blobs, &mut fds)?),
+            None => None,
+        };
         let job = Job {
             program,
             args: self.args.into_iter().map(OsString::from_vec).collect(),
@@ -239,9 +250,21 @@ impl Request {
             reader: None,
             items: self.items,
             gate: None,
+            tree,
         };
         Some((self.plan, job))
     }
+}
+
+/// Takes a tree apart, for a job or for a cabinet.
+pub(crate) fn carried(tree: &Tree, blobs: &mut Blobs, fds: &mut Vec<OwnedFd>) -> Result<ParcelHead, Error> {
+    let (head, bytes, memory) = ParcelHead::new(tree.parcel().clone());
+    blobs.extend(bytes);
+    if let Some(memory) = memory {
+        let copy = memory.try_clone();
+        fds.push(copy.map_err(|error| Error::setup("hand source files to the warden", error))?);
+    }
+    Ok(head)
 }
 
 /// Takes a program with a parcel apart.
@@ -313,6 +336,19 @@ impl ParcelHead {
             Content::Memory(fd, _) => (Some(size), None, Some(fd)),
         };
         (Self { lengths, memory }, bytes, fd)
+    }
+
+    /// Puts a tree together again, from the next raw part or descriptor.
+    pub(crate) fn tree(
+        self,
+        blobs: &mut impl Iterator<Item = Vec<u8>>,
+        fds: &mut impl Iterator<Item = OwnedFd>,
+    ) -> Option<Tree> {
+        let (bytes, fd) = match self.memory {
+            Some(_) => (None, fds.next()),
+            None => (blobs.next(), None),
+        };
+        Tree::new(self.parcel(bytes, fd)?).ok()
     }
 
     /// Puts a parcel together again.

@@ -77,6 +77,7 @@ impl Root {
             Step::Folder { path } => folder(path),
             Step::Symlink { path, target } => place(path, || symlink(target, path)),
             Step::Text { path, content } => self.text(path, content.as_bytes()),
+            Step::Tree { target, bytes, .. } => tree(target, *bytes, room),
             Step::Proc => {
                 folder(Path::new("/proc"))?;
                 mount::proc(Path::new("/proc"))
@@ -238,6 +239,19 @@ impl Root {
         }
         mount::lock(Path::new("/"))
     }
+}
+
+/// A file system of its own for the caller's source files, which is read-only once they are there.
+fn tree(target: &Path, bytes: u64, room: &Room<'_>) -> io::Result<()> {
+    let tree = room.job.tree.as_ref().ok_or(io::ErrorKind::NotFound)?;
+    let size = (bytes + SKELETON_SIZE).to_string();
+    let space = mount::fresh("tmpfs", &[("size", &size), ("mode", "755")], Attributes::WRITE)?;
+    folder(target)?;
+    mount::attach(space.as_fd(), target)?;
+    for (name, content) in tree.each() {
+        file(&target.join(name), &content.map_err(io::Error::other)?, 0o444)?;
+    }
+    mount::lock(target)
 }
 
 /// What masks are made of: an empty file and an empty folder of our own root, never a path that the host chooses.

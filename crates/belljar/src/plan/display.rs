@@ -103,6 +103,17 @@ impl fmt::Display for Step {
             Self::Folder { path } => write!(f, "{}/", path.display()),
             Self::Symlink { path, target } => write!(f, "{} -> {}", path.display(), target.display()),
             Self::Text { path, .. } => write!(f, "{} (made up)", path.display()),
+            Self::Tree {
+                target,
+                files,
+                bytes: size,
+                ..
+            } => write!(
+                f,
+                "{} read-only: {files} source files of the caller, {}",
+                target.display(),
+                bytes(*size)
+            ),
             Self::Device { path } => write!(f, "{}", path.display()),
             Self::Proc => write!(f, "a /proc of its own"),
             Self::Mask { paths, .. } => write!(f, "hide {} entries of /proc", paths.len()),

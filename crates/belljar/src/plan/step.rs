@@ -101,6 +101,17 @@ pub enum Step {
         /// Its content.
         content: String,
     },
+    /// Source files of the caller's own, read-only.
+    Tree {
+        /// Where the guest sees them.
+        target: PathBuf,
+        /// Which files and contents they are.
+        digest: String,
+        /// How many.
+        files: u64,
+        /// How much memory they take.
+        bytes: u64,
+    },
     /// One harmless device.
     Device {
         /// Its path, the same on both sides.
@@ -204,6 +215,7 @@ impl Step {
             Self::Folder { .. } => "folder",
             Self::Symlink { .. } => "symlink",
             Self::Text { .. } => "text",
+            Self::Tree { .. } => "tree",
             Self::Device { .. } => "device",
             Self::Proc => "proc",
             Self::Mask { .. } => "mask",

@@ -9,7 +9,7 @@ use super::{Access, Mount, PathProblem, PlaceProblem, PolicyError, Workdir, Work
 pub(super) const JAR: &str = "/jar";
 
 /// Trees of the jar that are belljar's: neither they nor anything in them can be a target.
-const TREES: [&str; 17] = [
+const TREES: [&str; 18] = [
     "/proc",
     "/sys",
     "/dev",
@@ -22,6 +22,7 @@ const TREES: [&str; 17] = [
     "/libx32",
     "/run/belljar",
     "/script",
+    "/own",
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/fonts",

@@ -257,7 +257,7 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
         rotate_jobs: core.settings.rotate_jobs,
         rotate_after: core.settings.rotate_after,
     };
-    let cabinet = match Cabinet::open(sandbox.binary(), sandbox.plan(), &spec) {
+    let cabinet = match Cabinet::open(sandbox.binary(), sandbox.plan(), sandbox.tree(), &spec) {
         Ok(cabinet) => Arc::new(cabinet),
         Err(error) => return core.broken(&digest, &error),
     };

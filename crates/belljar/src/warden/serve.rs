@@ -9,6 +9,7 @@ use crate::cabinet::{self, Opening};
 use crate::client::{Reply, Request, receive_with, send};
 use crate::error::{Error, Process};
 use crate::job::Live;
+use crate::tree::Tree;
 
 /// Serves the caller behind standard input; gives the exit code of the process.
 pub fn serve() -> i32 {
@@ -31,7 +32,7 @@ fn answer() -> Result<(), Error> {
     let _ = rustix::process::setsid();
     let (plan, mut job) = match asked(&socket)? {
         Asked::Job(plan, job) => (*plan, *job),
-        Asked::Cabinet(opening, keeper) => return cabinet::hold(&opening, keeper, &socket),
+        Asked::Cabinet(opening, keeper, tree) => return cabinet::hold(&opening, keeper, tree, &socket),
     };
     let steering = socket.try_clone().and_then(|copy| {
         copy.set_nonblocking(true)?;
@@ -62,16 +63,16 @@ enum Head {
 
 enum Asked {
     Job(Box<crate::Plan>, Box<crate::Job>),
-    Cabinet(Box<Opening>, OwnedFd),
+    Cabinet(Box<Opening>, OwnedFd, Option<Tree>),
 }
 
 fn asked(socket: &UnixStream) -> Result<Asked, Error> {
     let taken = receive_with::<Head>(socket);
-    let (head, blobs, mut fds) = taken.map_err(|error| Error::setup("take a job", error))?;
+    let (head, blobs, fds) = taken.map_err(|error| Error::setup("take a job", error))?;
     let asked = match head {
-        Head::Cabinet(opening) if opening.is_ours() => {
-            fds.pop().map(|keeper| Asked::Cabinet(opening, keeper))
-        }
+        Head::Cabinet(mut opening) if opening.is_ours() => opening
+            .given(blobs, fds)
+            .map(|(keeper, tree)| Asked::Cabinet(opening, keeper, tree)),
         Head::Cabinet(_) => None,
         Head::Job(request) => request
             .into_job(blobs, fds)

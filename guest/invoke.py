@@ -11,6 +11,8 @@ PARCEL, RETURNED, ITEM, PREFIX, ALIGN = 34, 1, 16, 16, 64
 # From here on a body is a sealed memfd.
 INLINE = 1 << 16
 ONLY_AST, FUTURE = 0x400, 0x1FF0000
+# Where source files of the caller's own are.
+OWN = "/own/"
 F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
 
 
@@ -32,7 +34,7 @@ def ready(names):
 
 
 def perform(parts, values, leave, send):
-    function, args, kwargs = values["decode"](parts[0], parts[1:])
+    function, args, kwargs = opened(values["decode"], parts)
     value = function(*args, **kwargs)
     if is_builtin(value, "coroutine"):
         from asyncio import run
@@ -50,6 +52,28 @@ def perform(parts, values, leave, send):
         if stream is not None:
             stream.flush()
     return answer
+
+
+def opened(decode, parts):
+    """What the host has sent. To open it, modules of the caller's own are imported, and what they do then may fail."""
+    try:
+        return decode(parts[0], parts[1:])
+    except (Exception, SystemExit) as error:
+        place = at = error.__traceback__
+        while at is not None:
+            if at.tb_frame.f_code.co_filename.startswith(OWN):
+                place = at
+            at = at.tb_next
+        code = place.tb_frame.f_code
+        if not code.co_filename.startswith(OWN):
+            raise
+        name = place.tb_frame.f_globals.get("__name__")
+        raise ImportError(
+            f"{name} cannot be imported in the jar: {type(error).__name__}: {error} (line {place.tb_lineno} of"
+            f" {code.co_filename}). Modules of your own are imported anew there: give them what they need with env= or"
+            " files=, or do this in a function",
+            name=name,
+        ) from error
 
 
 def give(items, leave, encode, send):

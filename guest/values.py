@@ -18,7 +18,7 @@ ITEMS = 1 << 26
 WIDTH = 256
 SHAPES = 64
 # First bytes of what is no pickle, and how values of a function are found.
-PLAIN, MARSHALLED = b"FM"
+PLAIN, NAMED, MARSHALLED = b"FNM"
 CONSTANT, MODULE, NAME, TUPLE, ALIAS, UNION = range(6)
 # What the host can take, as it said with the job: 1 pyarrow.
 host = {"features": 0}
@@ -70,6 +70,8 @@ def decode(head, buffers):
 def opened(data, buffers):
     if data[0] == PLAIN:
         return function(*marshal.loads(data[1:]))
+    if data[0] == NAMED:
+        return look_up(marshal.loads(data[1:]))
     if data[0] == MARSHALLED:
         return marshal.loads(data[1:])
     from _pickle import loads
@@ -77,7 +79,7 @@ def opened(data, buffers):
     return loads(data, buffers=buffers)
 
 
-def function(code, scope, submodules, names, defaults, annotations):
+def function(code, scope, submodules, names, defaults):
     """One that the host sent without cloudpickle."""
     for name in submodules:
         __import__(name)
@@ -86,8 +88,6 @@ def function(code, scope, submodules, names, defaults, annotations):
     scope["__builtins__"] = vars(sys.modules["builtins"])
     made = Function(code, scope, names[0], look_up(defaults))
     made.__name__, made.__qualname__, made.__module__, made.__doc__ = names
-    if annotations:
-        made.__annotations__ = {name: look_up(value) for name, value in annotations.items()}
     return made
 
 

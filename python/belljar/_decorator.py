@@ -123,7 +123,7 @@ class FunctionCallee(Callee):
     """What a decorated function has as attributes."""
 
     def __init__(self, function: Callable[..., Any], policy: Policy, tell: Tell | None) -> None:
-        super().__init__(function, PolicyPlace(policy), tell)
+        super().__init__(function, PolicyPlace(policy, function), tell)
         self.policy = policy
         self.told = tell
         self.wrapper: Any = None
@@ -167,13 +167,14 @@ class FunctionCallee(Callee):
         """Waits until so many workers are ready, and tells which modules they have imported and which were left out."""
         from ._warm import warm
 
-        return warm(self.room, workers)
+        return warm(self.room, workers, self.load())
 
     async def awarm(self, workers: int = 1) -> Warmed:
         """The same for a function that is async."""
         from ._warm import awarm
 
-        return await awarm(self.room, workers)
+        await ready(self.room)
+        return await awarm(self.room, workers, self.load())
 
     def options(self, **options: Any) -> Any:
         """A copy with some keywords changed; None takes one away."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import re
 import sys
+from types import ModuleType
 
+from ._capture.modules import GUEST, MISSING, OWN, Found, classify, spec_of
 from ._errors import PolicyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import ModuleType
+    from typing import Any
 
     from ._policy import Policy
 
 # Where the plain function is found on a decorated one.
 PLAIN = "__belljar_plain__"
 HOST_VERSION = (sys.version_info[0], sys.version_info[1])
-# Their own side of it is in every jar.
-ALWAYS = frozenset(("belljar", "cloudpickle", "builtins"))
 
 
 class Guest:
@@ -28,44 +28,35 @@ class Guest:
     def __init__(self, version: tuple[int, int], folders: Iterable[str], mounted: Iterable[str] = ()) -> None:
         self.version = version
         self.folders = [os.path.realpath(folder) for folder in folders]
-        self._names: set[str] = set()
+        names: set[str] = set()
         for folder in self.folders:
             try:
-                self._names.update(name.partition(".")[0] for name in os.listdir(folder))
+                names.update(name.partition(".")[0] for name in os.listdir(folder))
             except OSError:
                 continue
+        self._names = frozenset(names)
         self._mounted = frozenset(mounted)
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, Found] = {}
 
     @property
     def same_version(self) -> bool:
         """Whether code objects mean the same on both sides."""
         return self.version == HOST_VERSION
 
-    def has(self, name: str | None) -> bool:
-        """Whether the guest can import this module, and it would be the caller's."""
-        if name is None:
-            return False
+    def find(self, name: str, mine: str = "") -> Found:
+        """Whose a module is that is loaded. What is installed as `mine` is the caller's own."""
+        module = sys.modules.get(name)
+        spec = spec_of(module) if isinstance(module, ModuleType) else None
         known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = self._look(name)
-        return known
+        if known is None or known.spec is not spec:
+            known = self._known[name] = self.classified(name, module, spec)
+        return known._replace(kind=OWN) if mine and known.kind == MISSING and name.partition(".")[0] == mine else known
 
-    def _look(self, name: str) -> bool:
-        top = name.partition(".")[0]
-        if top in ("__main__", "__mp_main__"):
-            return False
-        if top in ALWAYS or top in self._mounted or top in sys.stdlib_module_names:
-            return True
-        file = getattr(sys.modules.get(name) or sys.modules.get(top), "__file__", None)
-        if file is None:
-            return top in self._names or top in sys.builtin_module_names
-        path = os.path.realpath(file)
-        if any(path.startswith(folder + os.sep) for folder in self.folders):
-            return True
-        # Somebody's own module may have the name of a package; an installed one is that package.
-        installed = f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
-        return installed and top in self._names
+    def classified(self, name: str, module: ModuleType | None, spec: Any) -> Found:
+        """Whose a module is, loaded or not."""
+        if name.partition(".")[0] in self._mounted:
+            return Found(name, GUEST, spec, None)
+        return classify(name, module if isinstance(module, ModuleType) else None, spec, self.folders, self._names)
 
 
 def guest(policy: Policy, interpreter: str | None, environment: str | None = None) -> Guest:
@@ -115,18 +106,6 @@ def version_of(path: str) -> tuple[int, int]:
     """The version that the name of an interpreter or its library folder tells."""
     found = re.search(r"python(3)\.([0-9]+)[a-z]*$", path)
     return (int(found[1]), int(found[2])) if found else HOST_VERSION
-
-
-def compiled(module: str) -> bool:
-    """Whether a package has parts that are no Python, and so cannot be sent by value."""
-    top = module.partition(".")[0]
-    # A copy: other threads import meanwhile, and a list of the items is not made in one step.
-    for name, part in sys.modules.copy().items():
-        if name == top or name.startswith(top + "."):
-            file = getattr(part, "__file__", None)
-            if file is not None and file.endswith(".so"):
-                return True
-    return False
 
 
 def path_of(module: ModuleType | str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from ._agent import Agent
+    from ._capture.own import Load
     from ._guest import Guest
     from ._policy import Policy
     from ._rooms import Room
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     class Place(Protocol):
         """Where jobs run: a policy, or a sandbox that is open."""
 
-        policy: Policy
-
-        def place(self) -> tuple[Agent, Room]: ...
+        @property
+        def policy(self) -> Policy: ...
+        def place(self, load: Load | None = None) -> tuple[Agent, Room]: ...
         def guest(self) -> Guest: ...
 
 
@@ -76,9 +77,10 @@ def job(
     collect: int = 0,
     stream: bool = False,
     more: Mapping[str, Any] | None = None,
+    load: Load | None = None,
 ) -> Request:
     """The request for a job; nothing is sent yet."""
-    agent, room = place.place()
+    agent, room = place.place(load)
     body = list(parts)
     header: dict[str, Any] = {"sandbox": room.number, "kind": kind}
     if name is not None:

@@ -40,7 +40,7 @@ class PolicyKeywords(TypedDict, total=False):
     profile: Literal["default", "strict", "data", "jupyter"] | None
     preload: Sequence[str] | None
     modules: Sequence[Path | ModuleType] | None
-    dependencies: Sequence[str] | None
+    dependencies: Sequence[str] | Literal["auto"] | None
     allow_builds: bool | None
     allow_urls: bool | None
     refresh: bool | None

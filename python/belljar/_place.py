@@ -11,6 +11,7 @@ from . import _agent
 from . import _frames as frames
 from ._errors import SetupError
 from ._guest import Guest, guest
+from ._policy import AUTO
 from ._reader import take
 from ._wait import channel
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from ._capture.own import Load
     from ._job import Place
     from ._policy import Policy
     from ._rooms import Room
@@ -31,19 +33,37 @@ SOON = 0.5
 class PolicyPlace:
     """A policy as a place for jobs. A forked child finds its own rooms."""
 
-    __slots__ = ("_guest", "policy")
+    __slots__ = ("_code", "_guest", "_policy")
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, code: Any = None) -> None:
+        """`code` is the function, or the source, that says what the dependencies are where the policy does not."""
+        self._policy = policy
+        self._code = code if policy.values.get("dependencies") == AUTO else None
         self._guest: Guest | None = None
 
-    def place(self) -> tuple[_agent.Agent, Room]:
+    @property
+    def policy(self) -> Policy:
+        if self._code is not None:
+            # Not before it is used: by then all that the code names is there.
+            self._policy, self._code = with_dependencies(self._policy, self._code), None
+        return self._policy
+
+    def place(self, load: Load | None = None) -> tuple[_agent.Agent, Room]:
         agent = _agent.current()
-        return agent, agent.rooms.shared(*self.policy.head())
+        return agent, agent.rooms.shared(*self.policy.head(), load)
 
     def guest(self) -> Guest:
         """What the guest has."""
         return guest_of(self, self.place)
+
+
+def with_dependencies(policy: Policy, code: Any) -> Policy:
+    """The policy with the packages in it that the code needs."""
+    from ._capture.auto import of_function, of_source
+
+    bare = policy.merged({"dependencies": None})
+    needs = (of_source if isinstance(code, (str, bytes)) else of_function)(code, guest(bare, None))
+    return policy.merged({"dependencies": needs or None})
 
 
 def guest_of(kept: PolicyPlace, place: Callable[[], tuple[_agent.Agent, Room]]) -> Guest:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LAYERS = "namespaces root privileges seccomp landlock cgroup rlimits descriptors clock".split()
+#: Dependencies that the code itself says.
+AUTO = "auto"
 PROFILES = ("default", "strict", "data", "jupyter")
 
 
@@ -160,7 +162,9 @@ def modules(key: str, value: Any) -> list[str]:
     ]
 
 
-def dependencies(key: str, value: Any) -> list[str]:
+def dependencies(key: str, value: Any) -> Any:
+    if value == AUTO:
+        return value
     if isinstance(value, str):
         raise wrong(key, value, f"is no list; write dependencies=[{value!r}]", TypeError)
     return names(key, value)
@@ -286,6 +290,8 @@ class Policy:
 
     def needs(self) -> list[str]:
         """What an environment is built for, as far as it is known here."""
+        if self.values.get("dependencies") == AUTO:
+            raise ValueError('dependencies="auto" needs code to look at: list the packages here')
         return self.values.get("dependencies") or (["a script"] if self.script else [])
 
     def _dependencies(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ._errors import SetupError, ValueRefused
 from ._job import COLLECT, Teller, job
 from ._outcome import read
 from ._place import PolicyPlace, ready
-from ._policy import Policy
+from ._policy import AUTO, Policy
 from ._values import decode
 
 TYPE_CHECKING = False
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 OPTIONS = ("args", "files", "inputs", "stdin", "on_output", "collect")
 
 
-def place_for(given: Mapping[str, Any]) -> tuple[Place, dict[str, str]]:
+def place_for(given: Mapping[str, Any], source: str | bytes | None) -> tuple[Place, dict[str, str]]:
     """Where a single run takes place, and its own variables: those need no sandbox of their own."""
     policy = Policy(given, OPTIONS)
     env = policy.values.pop("env", {})
-    return PolicyPlace(policy), env
+    return PolicyPlace(policy, source), env
 
 
 class Runner:
@@ -53,7 +53,8 @@ class Runner:
         if inputs:
             from ._callee import encoded_inputs
 
-            parts += encoded_inputs(self._place, inputs)
+            encoded, more["load"] = encoded_inputs(self._place, inputs)
+            parts += encoded
         return self._job("evaluate", parts, more)
 
     def file(self, path: str | os.PathLike[str], more: dict[str, Any]) -> Request:
@@ -98,16 +99,24 @@ def decoded(frame: frames.Frame, annotation: Any = None) -> Any:
     return decode(head, buffers, annotation)
 
 
-def prepared(options: dict[str, Any], script: Any = None) -> tuple[Place, dict[str, Any], Teller | None]:
+def source_of(kind: str, what: Any) -> str | bytes | None:
+    """What says by itself which packages it needs."""
+    if kind == "file":
+        with open(what, "rb") as file:
+            return file.read()
+    return what if kind == "code" else None
+
+
+def prepared(kind: str, what: Any, options: dict[str, Any]) -> tuple[Place, dict[str, Any], Teller | None]:
     """Where a single run with these keywords goes, what the job itself takes, and who is told of its output."""
     tell = options.pop("on_output", None)
     more = {key: options.pop(key) for key in OPTIONS if key in options}
-    place, env = place_for(options)
+    place, env = place_for(options, source_of(kind, what) if options.get("dependencies") == AUTO else None)
     # A header counts unless the caller says what the guest has.
-    if script is not None and not {"dependencies", "venv"} & place.policy.values.keys():
+    if kind == "file" and not {"dependencies", "venv"} & options.keys():
         from ._script import header
 
-        place.policy.script = header(script)
+        place.policy.script = header(what)
     if env:
         more["env"] = env
     if tell is not None:
@@ -117,13 +126,13 @@ def prepared(options: dict[str, Any], script: Any = None) -> tuple[Place, dict[s
 
 def started(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
     """The request for a single run with these keywords, and who is told of its output."""
-    place, more, tell = prepared(options, what if kind == "file" else None)
+    place, more, tell = prepared(kind, what, options)
     return getattr(Runner(place), kind)(what, more), tell
 
 
 async def astarted(kind: str, what: Any, options: dict[str, Any]) -> tuple[Request, Teller | None]:
     """The same for a task."""
-    place, more, tell = prepared(options, what if kind == "file" else None)
+    place, more, tell = prepared(kind, what, options)
     await ready(place)
     return getattr(Runner(place), kind)(what, more), tell
 

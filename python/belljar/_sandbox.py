@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
+    from ._capture.own import Load
     from ._guest import Guest
     from ._keywords import PolicyKeywords, SandboxRunKeywords
     from ._outcome import Outcome
@@ -43,19 +44,24 @@ class Sandbox:
     def __init__(self, **options: Unpack[PolicyKeywords]) -> None:
         self.policy = Policy(options)
         self._place = PolicyPlace(self.policy)
-        self._open: tuple[_agent.Agent, Room] | None = None
+        # By the source files that calls need; none is the first.
+        self._open: tuple[_agent.Agent, dict[str, Room]] | None = None
         self._closed = False
 
-    def place(self) -> tuple[_agent.Agent, Room]:
+    def place(self, load: Load | None = None) -> tuple[_agent.Agent, Room]:
         """Where its jobs run: opened at first use, and again in a forked child."""
         if self._closed:
             raise BelljarError("the sandbox is closed", "make another, or do it inside the with block")
         agent = _agent.current()
-        if self._open is None or self._open[0] is not agent or self._open[1].error() is not None:
+        if self._open is None or self._open[0] is not agent:
+            self._open = agent, {}
+        rooms, key = self._open[1], load.tree.key if load is not None else ""
+        room = rooms.get(key)
+        if room is None or not room.serves(load):
             # A worker is ready from the start, and as long as it is open.
             head = {**self.policy.head()[1], "pool": {"floor": 1}}
-            self._open = agent, agent.rooms.open(head)
-        return self._open
+            room = rooms[key] = agent.rooms.open(head, load, room)
+        return agent, room
 
     def guest(self) -> Guest:
         """What its guests have."""
@@ -77,8 +83,9 @@ class Sandbox:
         """Gives its workers back. Jobs that run go on."""
         self._closed = True
         if self._open is not None:
-            agent, room = self._open
-            agent.rooms.close(room)
+            agent, rooms = self._open
+            for room in rooms.values():
+                agent.rooms.close(room)
             self._open = None
 
     def __enter__(self) -> Self:

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._capture.own import Load
     from ._job import Place
 
 
@@ -77,28 +78,28 @@ def statistics() -> Statistics:
     return Statistics(_agent.current().answered(frames.STATS).head())
 
 
-def warm(place: Place, workers: int) -> Warmed:
+def warm(place: Place, workers: int, load: Load | None = None) -> Warmed:
     """Waits until so many workers of a place are ready, or it is clear that they will not be."""
-    request = asked(place, workers)
+    request = asked(place, workers, load)
     if place.policy.needs():
         # Someone at a terminal sees that an environment is being built.
         opened(request.agent, request.room, place.policy.needs())
     return of(request.wait()[1])
 
 
-async def awarm(place: Place, workers: int) -> Warmed:
+async def awarm(place: Place, workers: int, load: Load | None = None) -> Warmed:
     """The same for a task."""
-    request = asked(place, workers)
+    request = asked(place, workers, load)
     await ready(place)
     return of((await request.await_())[1])
 
 
-def asked(place: Place, workers: int) -> Request:
+def asked(place: Place, workers: int, load: Load | None) -> Request:
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise TypeError(f"warm({workers!r}): it takes a number of workers")
     if not 1 <= workers <= 1 << 16:
         raise ValueError(f"warm({workers}): it takes a number of workers from 1")
-    agent, room = place.place()
+    agent, room = place.place(load)
     return Request(agent, room, frames.WARM, {"sandbox": room.number, "workers": workers})
 
 

@@ -22,7 +22,7 @@ from belljar._rooms import Rooms
 
 STATS, IDLE = 7, 1.0
 shared = Rooms.shared
-Rooms.shared = lambda self, key, head: shared(self, key, {**head, "pool": {"idle": IDLE}})
+Rooms.shared = lambda self, key, head, load: shared(self, key, {**head, "pool": {"idle": IDLE}}, load)
 
 @sandbox
 def double(x): return x * 2

@@ -7,13 +7,16 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
 from cloudpickle import cloudpickle as inner
 
-from ._guest import PLAIN
+from .._guest import PLAIN
+from . import asserts
+from .names import named
+from .plain import is_found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._guest import Guest
+    from .own import Own
 
 ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), type(NotImplemented), range, CodeType)
 FIXED = frozenset((*ATOMS, BuiltinFunctionType))
@@ -21,7 +24,7 @@ FIXED = frozenset((*ATOMS, BuiltinFunctionType))
 OWN = ("__annotations__", "__dataclass_fields__", "__dataclass_params__", "__dict__", "__weakref__", "__doc__")
 
 
-def fingerprint(function: FunctionType, guest: Guest) -> list[Any] | None:
+def fingerprint(function: FunctionType, own: Own) -> list[Any] | None:
     """All that its pickle is made of, to be compared by identity; None if some of it may change in place."""
     parts: list[Any] = []
     seen: set[int] = set()
@@ -40,15 +43,15 @@ def fingerprint(function: FunctionType, guest: Guest) -> list[Any] | None:
             plain = item.__dict__.get(PLAIN, item)
             if plain is item and item.__dict__:
                 return None
-            if plain is not item or not guest.has(plain.__module__) or item is function:
+            if not own.has(plain.__module__) or not is_found(plain):
                 add_function(plain, todo)
         elif kind is tuple or kind is frozenset:
             todo += item
         elif kind is ModuleType:
-            if not guest.has(item.__name__):
+            if not own.has(item.__name__):
                 return None
         elif isinstance(item, type):
-            if not guest.has(item.__module__) and not add_class(item, todo):
+            if not own.has(item.__module__) and not add_class(item, todo):
                 return None
         elif kind is staticmethod or kind is classmethod:
             todo.append(item.__func__)
@@ -63,8 +66,7 @@ def add_function(function: FunctionType, todo: list[Any]) -> None:
     scope = function.__globals__
     todo += [function.__code__, function.__defaults__]
     todo += (function.__kwdefaults__ or {}).values()
-    todo += (function.__annotations__ or {}).values()
-    todo += [scope.get(name) for name in inner._extract_code_globals(function.__code__)]
+    todo += [scope.get(name) for name in named(asserts.plain(function.__code__)).reads]
     for cell in function.__closure__ or ():
         todo.append(inner._get_cell_contents(cell))
 

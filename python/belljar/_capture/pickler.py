@@ -1,119 +1,195 @@
-"""Functions, classes and modules by value: what the guest cannot import goes with the call."""
+"""Functions, classes and objects as a pickle for one guest: by name what it can import, by value all other Python."""
 
 from __future__ import annotations
 
 import io
-from collections import deque
+import os
+import sys
+import typing
+from functools import reduce
 from types import FunctionType, ModuleType
 
 import cloudpickle
 from cloudpickle import cloudpickle as inner
 
-from ._errors import ValueRefused
-from ._guest import HOST_VERSION, PLAIN, compiled
+from .._errors import ValueRefused
+from .._guest import HOST_VERSION, PLAIN
+from . import asserts
+from .budget import Sink, TooMuch
+from .modules import MISSING
+from .names import named, nested
+from .plain import found, is_found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pickle import PickleBuffer
     from typing import Any
 
-    from ._guest import Guest
+    from .._guest import Guest
+    from .own import Own
 
+# Kinds of type variables; not every version has all of them.
+NAMED = tuple(
+    getattr(typing, name) for name in ("TypeVar", "ParamSpec", "TypeVarTuple", "NewType") if hasattr(typing, name)
+)
 GUEST_NAMES = ("sandbox", "keep", "Kept")
 REBUILD = "(exec(compile(source, file, 'exec'), scope), scope[name])[1]"
+# What imports inside a function need to know.
+HOME = ("__package__", "__name__", "__path__", "__file__")
+
+
+class Scope:
+    """The globals of a module that the guest imports: a function that has no name there still lives in it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return vars, (sys.modules[self.name],)
 
 
 class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """cloudpickle for one guest: by reference what it has, by value all else that is Python."""
+    """cloudpickle, with other rules about what goes by name and what of a function goes by value."""
 
-    def __init__(self, file: io.BytesIO, guest: Guest, buffers: list[PickleBuffer], seen: set[int]) -> None:
-        super().__init__(file, protocol=5, buffer_callback=buffers.append)
-        self._guest = guest
-        self._seen = seen
+    def __init__(self, sink: Sink, own: Own, buffers: list[PickleBuffer]) -> None:
+        super().__init__(sink, protocol=5, buffer_callback=self._apart)
+        self._sink, self._own, self._buffers = sink, own, buffers
+
+    def _apart(self, buffer: PickleBuffer) -> None:
+        self._sink.check(buffer.raw().nbytes)
+        self._buffers.append(buffer)
 
     def reducer_override(self, obj: Any) -> Any:
+        self._sink.check()
         kind = type(obj)
         if kind is FunctionType:
             return self._function(obj)
-        if kind is ModuleType:
+        if isinstance(obj, type):
+            return self._class(obj)
+        if isinstance(obj, ModuleType):
             return self._module(obj)
+        if kind.__module__ == "typing" and isinstance(obj, NAMED):
+            return self._type_variable(obj)
         if isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
             raise ValueRefused(f"an open file ({obj!r})", "send what is in it, or name the folder with mount=")
-        if isinstance(obj, type):
-            refuse_own(obj)
-        if isinstance(obj, type) and not self._guest.has(obj.__module__):
-            self._refuse_compiled(obj.__module__, f"class {obj.__qualname__}")
-            if not self._guest.same_version:
-                raise other_version(f"class {obj.__module__}.{obj.__qualname__}", self._guest, "by value")
-            return inner._dynamic_class_reduce(obj) if importable(obj) else super().reducer_override(obj)
+        if isinstance(obj, os._Environ):
+            raise ValueRefused(
+                "os.environ, all variables of this process", 'name those that the guest may have: env=["LANG"]'
+            )
         return super().reducer_override(obj)
 
     def _function(self, obj: FunctionType) -> Any:
         refuse_own(obj)
         plain = obj.__dict__.get(PLAIN, obj)
-        if plain is obj and self._guest.has(obj.__module__) and importable(obj):
-            return NotImplemented
-        self._refuse_compiled(obj.__module__, f"function {obj.__qualname__}")
-        if not self._guest.same_version:
+        module = plain.__module__
+        by_name = self._by_name(module, f"function {plain.__qualname__}")
+        if by_name and is_found(plain):
+            # What is decorated here is the plain function there.
+            parts = plain.__qualname__.split(".")
+            is_itself = found(module, plain.__qualname__) is obj
+            return NotImplemented if is_itself else (reduce, (getattr, parts, sys.modules[module]))
+        if not self._own.guest.same_version:
             return self._source(plain)
-        return self._dynamic_function_reduce(plain)
+        return self._by_value(plain, by_name)
+
+    def _class(self, obj: type) -> Any:
+        refuse_own(obj)
+        if self._by_name(obj.__module__, f"class {obj.__qualname__}") and importable(obj):
+            return super().reducer_override(obj)
+        if obj.__module__ == "builtins":
+            return super().reducer_override(obj)
+        if not self._own.guest.same_version:
+            raise other_version(f"class {obj.__module__}.{obj.__qualname__}", self._own.guest, "by value")
+        return inner._dynamic_class_reduce(obj) if importable(obj) else super().reducer_override(obj)
 
     def _module(self, obj: ModuleType) -> Any:
-        if self._guest.has(obj.__name__):
+        name = obj.__name__
+        if sys.modules.get(name) is obj and self._own.has(name):
             return super().reducer_override(obj)
-        self._refuse_compiled(obj.__name__, f"module {obj.__name__}")
-        self._seen.add(id(obj))
-        state = {name: value for name, value in vars(obj).copy().items() if self._sendable(name, value)}
-        return inner._builtin_type("ModuleType"), (obj.__name__, obj.__doc__), state
+        raise self._own.refuse(f"the module {name!r}", name)
 
-    def _sendable(self, name: str, value: Any) -> bool:
-        """Whether a global of a module that goes by value can go with it; what cannot is missing there."""
-        if name.startswith("__"):
-            return False
-        if id(value) in self._seen:
-            return isinstance(value, ModuleType)
-        try:
-            GuestPickler(io.BytesIO(), self._guest, [], self._seen | {id(value)}).dump(value)
-        except Exception:
-            return False
-        return True
+    def _type_variable(self, obj: Any) -> Any:
+        """What pickle knows only by its name in a module."""
+        if self._by_name(obj.__module__, f"{type(obj).__name__} {obj.__name__}"):
+            return super().reducer_override(obj)
+        if isinstance(obj, typing.TypeVar):
+            return inner._make_typevar, inner._decompose_typevar(obj)
+        raise ValueRefused(f"{type(obj).__name__} {obj.__name__} can go only by its name, with its module")
 
-    def _refuse_compiled(self, module: str | None, what: str) -> None:
-        if module and not self._guest.has(module) and compiled(module):
-            top = module.partition(".")[0]
-            raise ValueRefused(
-                f"{what} is of {top!r}, which the guest does not have and which cannot be sent: it is not all Python",
-                f"name its package in dependencies=[…], or give the guest a virtualenv that has {top}: venv=…",
-            )
+    def _by_name(self, module: str | None, what: str) -> bool:
+        """Whether the guest can import what this is of; refuses what it can have in no way."""
+        if module is None:
+            return False
+        if self._own.kind(module) == MISSING:
+            raise self._own.refuse(what, module)
+        return self._own.has(module)
+
+    def _by_value(self, function: FunctionType, in_module: bool) -> Any:
+        """Code, defaults, closure, and the globals that the code names; no annotations, and of its attributes only
+        those that it names itself."""
+        code = asserts.plain(function.__code__)
+        scope, module = function.__globals__, function.__module__
+        in_module = in_module and vars(sys.modules[module]) is scope
+        closure = function.__closure__
+        state: dict[str, Any] = {
+            "__name__": function.__name__,
+            "__qualname__": function.__qualname__,
+            "__annotations__": {},
+            "__kwdefaults__": function.__kwdefaults__,
+            "__defaults__": function.__defaults__,
+            "__module__": module,
+            "__doc__": function.__doc__,
+            "__closure__": closure,
+            "__globals__": {},
+            "_cloudpickle_submodules": [],
+        }
+        base: Any = Scope(module)
+        if not in_module:
+            self._own.note(code, module)
+            base = self.globals_ref.setdefault(id(scope), {})
+            if not base:
+                base.update({name: scope[name] for name in HOME if name in scope})
+            used = {name: scope[name] for name in named(code).reads if name in scope}
+            values = [*used.values(), *(inner._get_cell_contents(cell) for cell in closure or ())]
+            state["__globals__"] = used
+            reached = inner._find_imported_submodules(code, values)
+            state["_cloudpickle_submodules"] = [part for part in reached if self._own.has(part.__name__)]
+        words = {word for one in nested(code) for word in one.co_names}
+        attributes = {name: value for name, value in function.__dict__.items() if name in words}
+        empty = None if closure is None else tuple(inner._make_empty_cell() for _ in closure)
+        given = code, base, None, None, empty
+        return inner._make_function, given, (attributes, state), None, None, inner._function_setstate
 
     def _source(self, function: FunctionType) -> Any:
         """A function for another minor version of Python, where its code object would mean something else."""
         import inspect
         import textwrap
 
-        name = function.__name__
+        name, guest = function.__name__, self._own.guest
         if name == "<lambda>" or function.__closure__:
-            raise other_version(f"{function.__qualname__}", self._guest, "with what it encloses")
+            raise other_version(f"{function.__qualname__}", guest, "with what it encloses")
         try:
             source = textwrap.dedent(inspect.getsource(function))
         except (OSError, TypeError):
-            raise other_version(function.__qualname__, self._guest, "without its source") from None
+            raise other_version(function.__qualname__, guest, "without its source") from None
         start = source.find("def ")
         source = ("async " if source[:start].rstrip().endswith("async") else "") + source[start:]
-        wanted = inner._extract_code_globals(function.__code__)
+        code = asserts.plain(function.__code__)
+        self._own.note(code, function.__module__)
+        wanted = named(code).reads
         scope = {key: function.__globals__[key] for key in wanted if key in function.__globals__ and key != name}
-        place = {"source": source, "file": function.__code__.co_filename, "scope": scope, "name": name}
+        place = {"source": source, "file": code.co_filename, "scope": scope, "name": name}
         return eval, (REBUILD, place)
 
 
-def own(obj: Any) -> bool:
+def own_package(obj: Any) -> bool:
     """Whether it is part of this package."""
     return (obj.__module__ or "").partition(".")[0] == "belljar"
 
 
 def refuse_own(obj: Any) -> None:
     """Of this package a guest has only what it may use."""
-    if own(obj) and obj.__qualname__ not in GUEST_NAMES:
+    if own_package(obj) and obj.__qualname__ not in GUEST_NAMES:
         raise ValueRefused(f"belljar.{obj.__qualname__} is not there inside a jar", "call it outside")
 
 
@@ -126,72 +202,23 @@ def other_version(what: str, guest: Guest, how: str) -> ValueRefused:
     here, there = (f"{major}.{minor}" for major, minor in (HOST_VERSION, guest.version))
     return ValueRefused(
         f"{what} cannot be sent {how} from Python {here} to Python {there}",
-        f"use a guest of Python {here}, or show its module to the guest with modules=",
+        f"use a guest of Python {here}, or put it into a module that can be imported",
     )
 
 
-def dumps(obj: Any, guest: Guest) -> tuple[bytes, list[PickleBuffer]]:
+def dumps(obj: Any, own: Own, sink: Sink | None = None) -> tuple[bytes, list[PickleBuffer]]:
     """The pickle of an object for a guest, and its large buffers."""
     buffers: list[PickleBuffer] = []
-    with io.BytesIO() as file:
-        pickler = GuestPickler(file, guest, buffers, set())
-        try:
-            pickler.dump(obj)
-        except ValueRefused:
-            raise
-        except RecursionError as error:
-            raise ValueRefused("it is nested too deeply to be sent", "send less at once") from error
-        except Exception as error:
-            raise ValueRefused(f"{type(error).__name__}: {error}", None) from error
-        return file.getvalue(), buffers
-
-
-def named(what: str, obj: Any, guest: Guest, error: ValueRefused) -> ValueRefused:
-    """The same refusal, with the path of what cannot be sent."""
-    path, found = what, obj
-    for _ in range(20):
-        inside = first_bad(path, found, guest)
-        if inside is None:
-            break
-        path, found, error = inside
-    hint = error.hint or "send plain data, or make it inside the function"
-    return ValueRefused(f"cannot send {path} ({type(found).__name__}): {error.message}", hint)
-
-
-def goes_by_its_dict(kind: type) -> bool:
-    """Whether its attributes are what is sent of an object, and their names lead to what cannot be."""
-    own_way = (
-        name
-        for base in kind.__mro__[:-1]
-        for name in ("__reduce_ex__", "__reduce__", "__getstate__")
-        if name in base.__dict__
-    )
-    return "__dict__" in dir(kind) and kind not in (FunctionType, ModuleType, type) and not any(own_way)
-
-
-def first_bad(path: str, obj: Any, guest: Guest) -> tuple[str, Any, ValueRefused] | None:
-    if isinstance(obj, dict):
-        items = [(f"{path}[{key!r}]", value) for key, value in obj.items()]
-        items += [(f"{path}.key({key!r})", key) for key in obj]
-    elif isinstance(obj, tuple) and hasattr(obj, "_fields"):
-        items = [(f"{path}.{name}", value) for name, value in zip(obj._fields, obj, strict=False)]
-    elif isinstance(obj, (list, tuple, deque)):
-        items = [(f"{path}[{index}]", value) for index, value in enumerate(obj)]
-    elif isinstance(obj, (set, frozenset)):
-        items = [(f"{path}{{{value!r}}}", value) for value in obj]
-    elif isinstance(obj, FunctionType) and not own(obj):
-        scope = obj.__globals__
-        used = inner._extract_code_globals(obj.__code__)
-        items = [(f"{name!r}, a global of {obj.__qualname__}()", scope[name]) for name in used if name in scope]
-        for name, cell in zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=False):
-            items.append((f"{name!r}, a variable that {obj.__qualname__}() encloses", inner._get_cell_contents(cell)))
-    elif goes_by_its_dict(type(obj)):
-        items = [(f"{path}.{name}", value) for name, value in list(obj.__dict__.items())]
-    else:
-        return None
-    for where, value in items:
-        try:
-            dumps(value, guest)
-        except ValueRefused as error:
-            return where, value, error
-    return None
+    sink = sink or Sink()
+    try:
+        GuestPickler(sink, own, buffers).dump(obj)
+    except ValueRefused:
+        raise
+    except RecursionError as error:
+        raise ValueRefused("it is nested too deeply to be sent", "send less at once") from error
+    except Exception as error:
+        # A budget that ran out inside of C code comes as the cause of something else.
+        if isinstance(error.__context__, TooMuch):
+            raise error.__context__ from None
+        raise ValueRefused(f"{type(error).__name__}: {error}", None) from error
+    return sink.value(), buffers

@@ -12,18 +12,21 @@ from itertools import repeat
 from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, GenericAlias, ModuleType, UnionType
 
-from ._guest import compiled
+from .._guest import PLAIN
+from . import asserts
+from .names import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._guest import Guest
+    from .._guest import Guest
+    from .own import Own
 
 CONSTANTS = frozenset((int, float, complex, str, bytes, bool, type(None), type(...)))
 REFERENCES = (type, FunctionType, BuiltinFunctionType)
-#: First bytes of what is no pickle: a function, and marshalled arguments.
-FUNCTION, ARGUMENTS = b"F", b"M"
+#: First bytes of what is no pickle: a function, the name of one, and marshalled arguments.
+FUNCTION, NAMED, ARGUMENTS = b"F", b"N", b"M"
 # Names that imports inside a function need.
 HOME = ("__package__", "__name__", "__path__", "__file__")
 # How the guest finds a value: as it is, as a module, by its name in a module, put together of others.
@@ -40,32 +43,37 @@ class Involved(Exception):
 class Plain:
     """A function as it was, for `is_same`, and as bytes."""
 
-    __slots__ = ("annotations", "code", "data", "defaults", "function", "guest", "names", "values")
+    __slots__ = ("by_name", "code", "data", "defaults", "function", "guest", "names", "values")
 
-    def __init__(self, function: FunctionType, guest: Guest) -> None:
+    def __init__(self, function: FunctionType, own: Own) -> None:
         """Raises Involved where there is more to it."""
-        self.function, self.guest = function, guest
+        self.function, self.guest = function, own.guest
         self.code, self.defaults = function.__code__, function.__defaults__
-        self.annotations = list(function.__annotations__.values())
         scope, module = function.__globals__, function.__module__
-        self.names = list(named(self.code))
+        if not isinstance(module, str) or module.partition(".")[0] == "belljar":
+            raise Involved
+        self.by_name = own.has(module)
+        if self.by_name:
+            if not is_found(function):
+                raise Involved
+            self.names, self.values = [], []
+            self.data = NAMED + marshal.dumps((NAME, module, function.__qualname__))
+            return
+        if function.__closure__ or function.__kwdefaults__ or function.__dict__ or not own.guest.same_version:
+            raise Involved
+        code = asserts.plain(self.code)
+        self.names = list(named(code).reads)
         self.values = [scope.get(name, MISSING) for name in self.names]
-        if function.__closure__ or function.__kwdefaults__ or function.__dict__ or not guest.same_version:
-            raise Involved
-        if not isinstance(module, str) or module.partition(".")[0] == "belljar" or guest.has(module):
-            raise Involved
-        if compiled(module):
-            raise Involved
         used = [(name, value) for name, value in zip(self.names, self.values, strict=True) if value is not MISSING]
         parts = (
-            self.code,
-            {name: told(scope[name], guest) for name in HOME if name in scope}
-            | {name: told(value, guest) for name, value in used},
-            submodules(self.code, [value for _, value in used]),
+            code,
+            {name: told(scope[name], own) for name in HOME if name in scope}
+            | {name: told(value, own) for name, value in used},
+            submodules(code, [value for _, value in used], own),
             (function.__name__, function.__qualname__, module, function.__doc__),
-            told(self.defaults, guest),
-            {name: told(value, guest) for name, value in function.__annotations__.items()},
+            told(self.defaults, own),
         )
+        own.note(code, module)
         try:
             self.data = FUNCTION + marshal.dumps(parts)
         except ValueError:
@@ -73,46 +81,37 @@ class Plain:
 
     def is_same(self, guest: Guest) -> bool:
         """Whether the function is what it was then, for this guest."""
-        function, annotations = self.function, self.function.__annotations__
+        function = self.function
+        if self.by_name:
+            return guest is self.guest and is_found(function)
         return (
             guest is self.guest
             and function.__code__ is self.code
             and function.__defaults__ is self.defaults
             and not function.__kwdefaults__
             and not function.__dict__
-            and len(annotations) == len(self.annotations)
-            and all(map(is_, annotations.values(), self.annotations))
             and all(map(is_, map(function.__globals__.get, self.names, repeat(MISSING)), self.values))
         )
 
 
-def named(code: CodeType) -> dict[str, None]:
-    """All names in a function, also in those inside it; attributes are among them."""
-    names = dict.fromkeys(code.co_names)
-    for item in code.co_consts:
-        if type(item) is CodeType:
-            names |= named(item)
-    return names
-
-
-def told(value: Any, guest: Guest) -> tuple[Any, ...]:
+def told(value: Any, own: Own) -> tuple[Any, ...]:
     """How the guest finds the value. Nothing of it can change in place."""
     kind: type = type(value)
     if kind in CONSTANTS:
         return CONSTANT, value
     if kind is ModuleType:
         module = value.__name__
-        if guest.has(module) and sys.modules.get(module) is value:
+        if sys.modules.get(module) is value and own.has(module):
             return MODULE, module
     elif kind is tuple:
-        return TUPLE, [told(item, guest) for item in value]
+        return TUPLE, [told(item, own) for item in value]
     elif kind is GenericAlias and type(value.__args__) is tuple:
-        return ALIAS, told(value.__origin__, guest), told(value.__args__, guest)
+        return ALIAS, told(value.__origin__, own), told(value.__args__, own)
     elif kind is UnionType:
-        return UNION, told(tuple([None if item is NONE else item for item in value.__args__]), guest)
+        return UNION, told(tuple([None if item is NONE else item for item in value.__args__]), own)
     elif issubclass(kind, REFERENCES) and not (kind is FunctionType and value.__dict__):
         module, name = value.__module__, value.__qualname__
-        if isinstance(module, str) and guest.has(module) and found(module, name) is value:
+        if isinstance(module, str) and found(module, name) is value and own.has(module):
             return NAME, module, name
     raise Involved
 
@@ -124,7 +123,13 @@ def found(module: str, name: str) -> Any:
     return place
 
 
-def submodules(code: CodeType, values: list[Any]) -> list[str]:
+def is_found(function: FunctionType) -> bool:
+    """Whether a function, or what the decorator made of it, is what its module has below its name."""
+    place = found(function.__module__, function.__qualname__)
+    return place is function or getattr(place, "__dict__", {}).get(PLAIN) is function
+
+
+def submodules(code: CodeType, values: list[Any], own: Own) -> list[str]:
     """Modules that the function reaches through their package, and that are there only if somebody imports them."""
     packages = [value.__name__ for value in values if type(value) is ModuleType and hasattr(value, "__path__")]
     if not packages:
@@ -132,7 +137,7 @@ def submodules(code: CodeType, values: list[Any]) -> list[str]:
     below = tuple(f"{package}." for package in packages)
     words = set(code.co_names)
     inside = [name for name in list(sys.modules) if name.startswith(below)]
-    return [name for name in inside if any(reached(name, package, words) for package in packages)]
+    return [name for name in inside if any(reached(name, package, words) for package in packages) and own.has(name)]
 
 
 def reached(name: str, package: str, words: set[str]) -> bool:

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use belljar::policy::{Access, Mount, Network, Workdir, WorkdirMode};
-use belljar::{Error, Plan, Policy, Sandbox};
+use belljar::{Error, Host, Plan, Policy, Sandbox};
 use tempfile::TempDir;
 
 use crate::glass::{code, expect, has_cgroup, plan};
@@ -68,6 +68,9 @@ both! {
         let mut wanted = vec!["namespaces", "ids", "hostname", "loopback", "root", "bind", "symlink", "text", "device", "proc", "mask", "scratch", "pivot", "privileges", "rlimits", "descriptors", "seccomp", "deadline"];
         if has_cgroup() {
             wanted.push("cgroup");
+        }
+        if !Host::probe().system.packages.is_empty() {
+            wanted.push("hide");
         }
         for name in wanted {
             assert!(names.contains(name), "{name} is not a step here: {names:?}");

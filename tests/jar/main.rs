@@ -22,6 +22,7 @@ mod mounts;
 mod murder;
 mod output;
 mod packages;
+mod site_packages;
 mod skips;
 mod starved;
 mod stdin;

@@ -174,6 +174,10 @@ fn merged() -> System {
             "/etc/fonts".into(),
             "/etc/ld.so.cache".into(),
         ],
+        packages: vec![
+            "/usr/lib/python3/dist-packages".into(),
+            "/usr/local/lib/python3.12/dist-packages".into(),
+        ],
     }
 }
 
@@ -182,5 +186,6 @@ fn not_merged() -> System {
         links: [("lib64".to_owned(), PathBuf::from("lib"))].into(),
         folders: vec!["/bin".into(), "/sbin".into(), "/lib".into()],
         shared: vec!["/etc/ssl/certs".into()],
+        packages: vec!["/usr/lib/python3.12/site-packages".into()],
     }
 }

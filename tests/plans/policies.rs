@@ -42,6 +42,7 @@ pub fn all() -> Vec<(&'static str, Policy)> {
             with(|policy| policy.require = screened()),
         ),
         ("without the system", with(|policy| policy.system = false)),
+        ("site packages", with(|policy| policy.site_packages = true)),
         ("limits of its own", with(limits)),
     ]
 }
@@ -60,6 +61,8 @@ pub fn interpreter(policy: &Policy) -> Interpreter {
         prefix: "/usr".into(),
         stdlib: "/usr/lib/python3.12".into(),
         venv: None,
+        packages: vec!["/usr/lib/python3/dist-packages".into()],
+        shares_packages: false,
         mounts: Vec::new(),
         links: Vec::new(),
         environment: None,

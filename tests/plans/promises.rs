@@ -81,6 +81,7 @@ fn holds(policy: &Policy, host: &Host, case: &str) -> bool {
     order_is_safe(&plan, case);
     limits_hold(&plan, policy, host, case);
     nothing_else_is_shown(&plan, policy, case);
+    packages_are_hidden(&plan, policy, host, case);
     true
 }
 
@@ -221,6 +222,23 @@ fn limits_hold(plan: &Plan, policy: &Policy, host: &Host, case: &str) {
     assert_eq!(limit("nofile"), Some(policy.limits.open_files), "{case}");
     let deadline = plan.steps().iter().any(|step| step.name() == "deadline");
     assert_eq!(deadline, policy.limits.timeout.is_some(), "{case}");
+}
+
+/// Of packages in /usr none is seen, unless the policy says so.
+fn packages_are_hidden(plan: &Plan, policy: &Policy, host: &Host, case: &str) {
+    for folder in &host.system.packages {
+        let steps = plan.steps().iter();
+        let shown = steps
+            .clone()
+            .position(|step| matches!(step, Step::Bind { target, .. } if folder.starts_with(target)));
+        let hidden = steps
+            .clone()
+            .position(|step| matches!(step, Step::Hide { target } if target == folder));
+        match shown {
+            Some(shown) if !policy.site_packages => assert!(hidden > Some(shown), "{case}: {folder:?}"),
+            _ => assert_eq!(hidden, None, "{case}: {folder:?}"),
+        }
+    }
 }
 
 /// Of the host's files the guest may change only what the policy names.

@@ -32,6 +32,8 @@ pub struct Policy {
     pub venv: Option<PathBuf>,
     /// Whether /usr is part of the base; without it only what the interpreter needs is there.
     pub system: bool,
+    /// Whether the guest sees packages that are installed in its interpreter itself, or in one of /usr.
+    pub site_packages: bool,
     /// What the guest can reach.
     pub network: Network,
     /// Host files and folders the guest sees.
@@ -209,6 +211,7 @@ impl Default for Policy {
             python: None,
             venv: None,
             system: true,
+            site_packages: false,
             network: Network::None,
             mounts: Vec::new(),
             workdir: None,

@@ -7,6 +7,7 @@ mod elf;
 mod error;
 mod libraries;
 mod look;
+mod packages;
 mod prefix;
 mod search;
 mod shim;
@@ -24,8 +25,10 @@ use crate::environment::{Environment, INSIDE};
 use crate::policy::Policy;
 
 pub use error::InterpreterError;
+pub(crate) use packages::of_system as packages_of_system;
 pub use search::Surroundings;
 pub use walk::Link;
+use walk::{in_system, settle};
 
 /// The oldest CPython that the guest runtime runs on.
 pub const OLDEST: (u32, u32) = (3, 10);
@@ -47,6 +50,10 @@ pub struct Interpreter {
     pub stdlib: PathBuf,
     /// The virtualenv, every link resolved.
     pub venv: Option<PathBuf>,
+    /// Where packages of the real interpreter are installed, every link resolved.
+    pub packages: Vec<PathBuf>,
+    /// Whether the virtualenv has those too.
+    pub shares_packages: bool,
     /// Host files and folders that must be visible, read-only, at the same path. /usr and its aliases are left out.
     pub mounts: Vec<PathBuf>,
     /// Symbolic links outside those mounts that the interpreter is reached through.
@@ -134,6 +141,12 @@ fn fitted(
             mounts: found.mounts,
             links: found.links,
         } = found.alone()?;
+    }
+    if policy.site_packages || found.shares_packages {
+        // Most lie in what is shown already; without /usr, those of Debian's interpreter do not.
+        let apart = |folder: &&PathBuf| !(policy.system && in_system(folder));
+        found.mounts.extend(found.packages.iter().filter(apart).cloned());
+        settle(&mut found.mounts, &mut found.links);
     }
     if let Some(folder) = environment {
         found = found.inside(folder);

@@ -339,6 +339,12 @@ impl Builder {
         self
     }
 
+    /// Whether the guest sees packages that are installed in its interpreter itself, or in one of /usr.
+    pub fn site_packages(mut self, shown: bool) -> Self {
+        self.policy.site_packages = shown;
+        self
+    }
+
     /// The least tier that is acceptable.
     pub fn require(mut self, tier: Tier) -> Self {
         self.policy.require.tier = tier;

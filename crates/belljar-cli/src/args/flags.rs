@@ -51,6 +51,9 @@ pub struct Base {
     /// Leave /usr out: show only what the interpreter needs
     #[arg(long)]
     pub no_system: bool,
+    /// Show packages that are installed in the interpreter itself, or in one of /usr
+    #[arg(long)]
+    pub site_packages: bool,
 }
 
 // What the guest may use up.

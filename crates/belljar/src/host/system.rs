@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::python::packages_of_system;
+
 /// Top-level names that belong to the system beside /usr.
 const NAMES: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
@@ -29,6 +31,8 @@ pub struct System {
     pub folders: Vec<PathBuf>,
     /// What there is of the shared parts of /etc.
     pub shared: Vec<PathBuf>,
+    /// Folders in /usr with packages of its interpreters.
+    pub packages: Vec<PathBuf>,
 }
 
 impl System {
@@ -49,6 +53,7 @@ impl System {
             .map(PathBuf::from)
             .filter(|path| path.exists())
             .collect();
+        system.packages = packages_of_system();
         system
     }
 }

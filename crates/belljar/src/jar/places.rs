@@ -80,12 +80,15 @@ fn outer<'a>(position: usize, target: &Path, room: &'a Room<'_>) -> Option<(&'a 
             target: outer,
             access,
             ..
-        } => Some((outer.as_path(), *access == Access::ReadWrite)),
+        } => Some((outer.as_path(), Some(*access == Access::ReadWrite))),
         // What is renamed in a draft is a copy, and a folder of the host cannot be.
-        Step::Overlay { target: outer, .. } => Some((outer.as_path(), false)),
+        Step::Overlay { target: outer, .. } => Some((outer.as_path(), Some(false))),
+        // A folder of our own, in which places are made.
+        Step::Hide { target: outer } => Some((outer.as_path(), None)),
         _ => None,
     });
-    around
+    let (outer, writable) = around
         .filter(|(outer, _)| target.starts_with(outer))
-        .max_by_key(|(outer, _)| outer.components().count())
+        .max_by_key(|(outer, _)| outer.components().count())?;
+    Some((outer, writable?))
 }

@@ -32,6 +32,8 @@ pub(crate) struct Root {
     pub upper: Option<OwnedFd>,
     /// Places in folders of the host.
     places: Places,
+    /// Where packages are out of sight.
+    hidden: Vec<PathBuf>,
     /// Whether the host's root is another's to detach.
     handed_over: bool,
 }
@@ -44,6 +46,7 @@ impl Root {
             overlay: None,
             upper: None,
             places: Places::default(),
+            hidden: Vec::new(),
             handed_over: false,
         }
     }
@@ -74,6 +77,7 @@ impl Root {
                 paths.try_for_each(|path| self.places.keep(position, &path, room))
             }
             Step::Keep { target } => self.places.keep(position, target, room),
+            Step::Hide { target } => self.hide(target),
             Step::Folder { path } => folder(path),
             Step::Symlink { path, target } => place(path, || symlink(target, path)),
             Step::Text { path, content } => self.text(path, content.as_bytes()),
@@ -176,6 +180,22 @@ impl Root {
         }
     }
 
+    /// Puts an empty folder of our own over what is there. It is locked with the root: what the policy shows in it needs a
+    /// place there first.
+    fn hide(&mut self, target: &Path) -> io::Result<()> {
+        let place = match mount::open_unlinked(target) {
+            // Nothing is left to hide.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            place => place?,
+        };
+        let empty = Path::new(RUNTIME).join(format!("hidden{}", self.hidden.len()));
+        folder(&empty)?;
+        let tree = mount::detach(&empty, false)?;
+        mount::attach_over(tree.as_fd(), place.as_fd())?;
+        self.hidden.push(target.into());
+        Ok(())
+    }
+
     fn text(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         file(path, content, 0o444)
     }
@@ -237,7 +257,8 @@ impl Root {
         if !self.handed_over {
             mount::leave_host()?;
         }
-        mount::lock(Path::new("/"))
+        let hidden = self.hidden.iter().map(PathBuf::as_path);
+        hidden.chain([Path::new("/")]).try_for_each(mount::lock)
     }
 }
 

@@ -97,6 +97,7 @@ impl fmt::Display for Step {
                 write!(f, "{}: .git, .envrc and the like read-only", target.display())
             }
             Self::Keep { target } => write!(f, "{} read-only in its folder", target.display()),
+            Self::Hide { target } => write!(f, "{} hidden", target.display()),
             Self::Overlay { source, target } => {
                 write!(f, "{} as a draft of {}", target.display(), source.display())
             }

@@ -216,7 +216,8 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
             Step::Bind { target, .. }
             | Step::Overlay { target, .. }
             | Step::Protect { target, .. }
-            | Step::Keep { target } => below(target),
+            | Step::Keep { target }
+            | Step::Hide { target } => below(target),
             Step::Symlink { path, .. } => below(path),
             _ => false,
         })

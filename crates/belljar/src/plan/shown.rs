@@ -36,6 +36,8 @@ pub(super) fn steps(policy: &Policy, host: &Host, python: &Interpreter) -> Vec<S
     }
     let kept = kept(&steps[ours..], policy);
     steps.extend(kept.into_iter().map(|target| Step::Keep { target }));
+    let hidden = hidden(&steps, policy, host, python);
+    steps.extend(hidden.into_iter().map(|target| Step::Hide { target }));
     steps.sort_by_key(|step| target(step).map_or(0, |target| target.components().count()));
     steps
 }
@@ -130,12 +132,38 @@ fn kept(shown: &[Step], policy: &Policy) -> Vec<PathBuf> {
     kept
 }
 
+/// Folders of packages that the steps show and nobody asked for: the policy does not, nor does it name a folder that holds
+/// them, nor does the virtualenv.
+fn hidden(shown: &[Step], policy: &Policy, host: &Host, python: &Interpreter) -> Vec<PathBuf> {
+    if policy.site_packages {
+        return Vec::new();
+    }
+    let kept: &[PathBuf] = if python.shares_packages {
+        &python.packages
+    } else {
+        &[]
+    };
+    let wanted = |folder: &Path| {
+        let around = |step: &&Step| target(step).is_some_and(|target| folder.starts_with(target));
+        let mut named = shown.iter().filter(around).peekable();
+        named.peek().is_none()
+            || named.any(|step| matches!(step, Step::Bind { named: true, .. } | Step::Overlay { .. }))
+            || python.venv.as_ref().is_some_and(|venv| folder.starts_with(venv))
+    };
+    let mut folders: Vec<&PathBuf> = host.system.packages.iter().chain(&python.packages).collect();
+    folders.sort();
+    folders.dedup();
+    folders.retain(|folder| !kept.contains(folder) && !wanted(folder));
+    folders.into_iter().cloned().collect()
+}
+
 fn target(step: &Step) -> Option<&PathBuf> {
     match step {
         Step::Bind { target, .. }
         | Step::Overlay { target, .. }
         | Step::Protect { target, .. }
-        | Step::Keep { target } => Some(target),
+        | Step::Keep { target }
+        | Step::Hide { target } => Some(target),
         _ => None,
     }
 }

@@ -75,6 +75,11 @@ pub enum Step {
         /// Where the guest sees it.
         target: PathBuf,
     },
+    /// Packages of an interpreter, out of sight: an empty folder in their place, with what the policy shows in it.
+    Hide {
+        /// Where the guest would see them.
+        target: PathBuf,
+    },
     /// An overlay over a host folder: the guest's changes stay in the jar.
     Overlay {
         /// The folder on the host.
@@ -211,6 +216,7 @@ impl Step {
             Self::Bind { .. } => "bind",
             Self::Protect { .. } => "protect",
             Self::Keep { .. } => "keep",
+            Self::Hide { .. } => "hide",
             Self::Overlay { .. } => "overlay",
             Self::Folder { .. } => "folder",
             Self::Symlink { .. } => "symlink",

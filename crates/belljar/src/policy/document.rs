@@ -27,6 +27,8 @@ pub struct PolicyDocument {
     pub venv: Option<PathBuf>,
     /// See [`Policy::system`].
     pub system: Option<bool>,
+    /// See [`Policy::site_packages`].
+    pub site_packages: Option<bool>,
     /// See [`Policy::network`].
     pub network: Option<Network>,
     /// See [`Policy::mounts`]; those of a document laid over this one are added.
@@ -124,6 +126,7 @@ impl PolicyDocument {
             python: over.python.or(self.python),
             venv: over.venv.or(self.venv),
             system: over.system.or(self.system),
+            site_packages: over.site_packages.or(self.site_packages),
             network: over.network.or(self.network),
             mount: self.mount,
             workdir: over.workdir.or(self.workdir),
@@ -157,6 +160,7 @@ impl PolicyDocument {
         policy.python = self.python;
         policy.venv = self.venv;
         policy.system = self.system.unwrap_or(policy.system);
+        policy.site_packages = self.site_packages.unwrap_or(policy.site_packages);
         policy.network = self.network.unwrap_or(policy.network);
         policy.mounts = self.mount;
         policy.workdir = workdir(self.workdir, self.draft, self.apply)?;

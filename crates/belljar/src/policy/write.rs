@@ -17,6 +17,7 @@ impl Policy {
             line("venv", path(venv));
         }
         line("system", self.system.to_string());
+        line("site_packages", self.site_packages.to_string());
         line(
             "network",
             quote(match self.network {

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::look;
 use super::walk::{Link, in_system, settle, walk};
 use super::{Interpreter, InterpreterError, OLDEST, Version};
+use super::{look, packages};
 
 /// An installation of CPython.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(super) fn open(path: &Path) -> Result<Interpreter, InterpreterError> {
     let mut mounts = mounts(&install);
     settle(&mut mounts, &mut links);
     Ok(Interpreter {
+        packages: packages::of_install(&install),
+        shares_packages: false,
         executable: install.executable.clone(),
         base_executable: install.executable,
         version: install.version,

@@ -1,5 +1,6 @@
 //! Pretended installations in a temporary folder.
 
+mod packages;
 mod real;
 mod total;
 mod virtualenv;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::look;
 use super::prefix::{Install, install, mounts};
 use super::walk::{in_system, settle, walk};
 use super::{Interpreter, InterpreterError, Version};
+use super::{look, packages};
 
 /// What `pyvenv.cfg` says of the interpreter below.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,7 @@ pub(super) struct Config {
     pub(super) executable: Option<PathBuf>,
     pub(super) version: Option<(u32, u32)>,
     pub(super) implementation: Option<String>,
+    pub(super) shares_packages: bool,
 }
 
 /// Reads `pyvenv.cfg`: lines of `key = value`, keys in any case, everything else passed over, as CPython does.
@@ -30,6 +31,7 @@ pub(super) fn parse(text: &str) -> Config {
             "base-executable" | "executable" => config.executable = Some(PathBuf::from(value)),
             "version" | "version_info" => config.version = config.version.or_else(|| minor(value)),
             "implementation" => config.implementation = Some(value.to_owned()),
+            "include-system-site-packages" => config.shares_packages = value.eq_ignore_ascii_case("true"),
             _ => {}
         }
     }
@@ -130,6 +132,8 @@ pub(super) fn open(path: &Path) -> Result<Interpreter, InterpreterError> {
     links.retain(|link| !in_system(&link.path));
     settle(&mut mounts, &mut links);
     Ok(Interpreter {
+        packages: packages::of_install(&install),
+        shares_packages: config.shares_packages,
         executable,
         base_executable: install.executable,
         version: install.version,

@@ -36,6 +36,7 @@ fn every_key_is_read() {
         python = "3.12"
         venv = "/srv/env"
         system = false
+        site_packages = true
         network = "loopback"
         mount = ["/var:/data:rw", { source = "/etc", target = "/conf" }]
         workdir = { source = "/var", target = "/w", mode = "read" }
@@ -63,6 +64,7 @@ fn every_key_is_read() {
         python: Some("3.12".into()),
         venv: Some("/srv/env".into()),
         system: false,
+        site_packages: true,
         network: Network::Loopback,
         mounts: vec![
             mount("/var", "/data", Access::ReadWrite),

@@ -80,7 +80,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     (
         python,
         venv,
-        any::<bool>(),
+        any::<[bool; 2]>(),
         network,
         mounts,
         workdir,
@@ -89,16 +89,19 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         require,
     )
         .prop_map(
-            |(python, venv, system, network, mounts, workdir, env, limits, require)| Policy {
-                python,
-                venv,
-                system,
-                network,
-                mounts,
-                workdir,
-                env,
-                limits,
-                require,
+            |(python, venv, [system, site_packages], network, mounts, workdir, env, limits, require)| {
+                Policy {
+                    python,
+                    venv,
+                    system,
+                    site_packages,
+                    network,
+                    mounts,
+                    workdir,
+                    env,
+                    limits,
+                    require,
+                }
             },
         )
 }

@@ -130,13 +130,29 @@ def start(kind, origin, args):
 
 
 def add_modules():
-    """Modules of the host that the sandbox was given are looked for last; the caller's own source files first."""
+    """Modules of the host that the sandbox was given are looked for last, the caller's own source files first; and its
+    cloudpickle goes before any other."""
     for path, at in ("/modules", len(sys.path)), ("/own", 0):
         try:
             if path not in sys.path and posix.stat(path):
                 sys.path.insert(at, path)
         except OSError:
             pass
+    try:
+        posix.stat("/modules/cloudpickle")
+    except OSError:
+        return
+    sys.meta_path.insert(0, type(sys.implementation)(find_spec=find_cloudpickle))  # type: ignore[call-arg]
+    # A `.pth` file of the guest's packages may have imported another.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "cloudpickle"]:
+        del sys.modules[name]
+
+
+def find_cloudpickle(name, path=None, target=None):
+    """Finds the host's own, whatever else is installed: pickles name functions of the version that made them."""
+    if name != "cloudpickle":
+        return None
+    return sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name, ["/modules"])
 
 
 def ended(error):

@@ -68,19 +68,19 @@ def guest(policy: Policy, interpreter: str | None, environment: str | None = Non
         version, folders = of_venv(venv)
         return Guest(version, folders, mounted)
     if interpreter is None:
-        base = getattr(sys, "base_prefix", sys.prefix)
-        return Guest(HOST_VERSION, of_prefix(base, HOST_VERSION), mounted)
-    version = version_of(interpreter)
-    return Guest(version, of_prefix(os.path.dirname(os.path.dirname(interpreter)), version), mounted)
+        version, prefix = HOST_VERSION, getattr(sys, "base_prefix", sys.prefix)
+    else:
+        version, prefix = version_of(interpreter), os.path.dirname(os.path.dirname(interpreter))
+    folders = of_prefix(prefix, version) if policy.values.get("site_packages") else []
+    return Guest(version, folders, mounted)
 
 
 def of_prefix(prefix: str, version: tuple[int, int]) -> list[str]:
-    """Where an interpreter looks for packages."""
+    """Where an interpreter looks for packages of its own; the binary hides the same folders."""
     name = f"python{version[0]}.{version[1]}"
-    folders = [os.path.join(prefix, "lib", name, "site-packages")]
-    if prefix == "/usr":
-        folders += ["/usr/lib/python3/dist-packages", f"/usr/local/lib/{name}/dist-packages"]
-    return folders
+    places = [f"{lib}/{name}" for lib in ("lib", "lib64", "local/lib", "local/lib64")]
+    kinds = ("site-packages", "dist-packages")
+    return [os.path.join(prefix, place, kind) for place in [*places, "lib/python3"] for kind in kinds]
 
 
 def of_venv(venv: str) -> tuple[tuple[int, int], list[str]]:

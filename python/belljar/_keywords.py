@@ -19,6 +19,7 @@ class PolicyKeywords(TypedDict, total=False):
     python: Path | None
     venv: Path | None
     system: bool | None
+    site_packages: bool | None
     network: Literal["none", "loopback", "host"] | None
     mount: Path | Mapping[str, str] | Sequence[Path | Mapping[str, str]] | None
     workdir: Path | Mapping[str, str] | None

@@ -175,6 +175,7 @@ KEYS: dict[str, Callable[[str, Any], Any]] = {
     "python": a_python,
     "venv": a_path,
     "system": a_switch,
+    "site_packages": a_switch,
     "network": a_choice("none", "loopback", "host"),
     "mount": mounts,
     "workdir": a_workdir,

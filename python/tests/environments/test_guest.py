@@ -187,3 +187,17 @@ def test_data_files_and_namespaces(desk: Desk, index: Index) -> None:
     assert desk.run(code, "--with", "space-a", "--with", "space-b") == "1 2 data\n"
     code = "from importlib import metadata; print(metadata.version('space-a'), sorted(d.name for d in metadata.distributions()))"
     assert desk.run(code, "--with", "space-a", "--with", "space-b") == "1 ['space_a', 'space_b']\n"
+
+
+def test_packages_of_the_interpreter_are_not_there(each_desk: Desk, index: Index) -> None:
+    """Neither in the environment, nor where the interpreter below it has them."""
+    index.add(wheel("lib"))
+    code = """
+import glob, importlib.util, lib, sys
+below = [sys.base_prefix, "/usr", "/usr/local"]
+print(any(path for prefix in below for path in glob.glob(f"{prefix}/lib/python3*/[ds]i[st][te]-packages/*")))
+print(importlib.util.find_spec("pip"))
+"""
+    assert each_desk.run(code, "--with", "lib") == "False\nNone\n"
+    # The control: they can be seen, and are still none of the environment's.
+    assert each_desk.run(code, "--with", "lib", "--site-packages") == "True\nNone\n"

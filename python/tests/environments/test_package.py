@@ -76,6 +76,27 @@ print(belljar.run("import sourced; print('built')", dependencies=["sourced"], al
     assert told[5] == "built" and not (desk.folder / "mark").exists()
 
 
+def test_cloudpickle_is_the_callers(desk: Desk, index: Index) -> None:
+    """Whatever version a package brings: it would not know what the caller's pickles name."""
+    index.add(
+        wheel("cloudpickle", "0.1"), wheel("lib", files={"lib.py": "import cloudpickle\n"}, requires=["cloudpickle"])
+    )
+    program = """
+import belljar, cloudpickle
+rate = [2]
+def outer(x):
+    return lambda y: (x + y) * rate[0]
+def version():
+    import importlib.metadata, lib
+    return lib.cloudpickle.__version__ == ours, importlib.metadata.version("cloudpickle")
+ours = cloudpickle.__version__
+for more in ({}, {"mount": [f"{__import__('tempfile').mkdtemp()}:/data:rw"]}):
+    with belljar.Sandbox(dependencies=["lib"], **more) as box:
+        print(box.call(version), box.call(outer(1), 2), box.run("1").cold is None)
+"""
+    assert python(desk, program) == "(True, '0.1') 6 True\n(True, '0.1') 6 False\n"
+
+
 def test_refresh_from_python(desk: Desk, index: Index) -> None:
     index.add(wheel("lib", "1"))
     program = """

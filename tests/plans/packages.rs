@@ -85,7 +85,7 @@ fn those_of_the_interpreter_and_of_the_system_are_hidden() {
         ..Policy::default()
     };
     for python in [at_home(), in_venv(at_home(), false), system] {
-        assert_eq!(hidden(&open, &python), [PathBuf::new(); 0], "control");
+        assert!(hidden(&open, &python).is_empty(), "control");
     }
 }
 

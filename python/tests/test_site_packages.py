@@ -33,7 +33,7 @@ def test_every_interpreter_comes_without(version: str) -> None:
 
 # Started by an interpreter of the test's own, which has a module that no guest has.
 PROGRAM = """
-from belljar import Sandbox, sandbox
+from belljar import Sandbox, ValueRefused, sandbox
 import planted
 
 @sandbox
@@ -52,8 +52,13 @@ def is_its_own(thing):
 
 assert there() is None
 assert there.options(site_packages=True)() == planted.__file__
-# By value; and by name where the guest has it.
-assert uses(planted.Thing(2), planted.triple) == (4, 6, "planted")
+# Named where the guest lacks it, and by name where it has it.
+try:
+    uses(planted.Thing(2), planted.triple)
+except ValueRefused as error:
+    assert "class Thing is of planted, which the guest does not have" in error.message, error
+    assert error.hint.endswith("show it all packages that you have here with site_packages=True"), error
+assert uses.options(site_packages=True)(planted.Thing(2), planted.triple) == (4, 6, "planted")
 with Sandbox() as box:
     assert box.call(planted.triple, 3) == 9
 with Sandbox(site_packages=True) as box:
@@ -69,7 +74,7 @@ def triple(x): return x * 3
 """
 
 
-def test_what_only_the_interpreter_has_goes_by_value(tmp_path: Path) -> None:
+def test_what_only_the_interpreter_has_is_named(tmp_path: Path) -> None:
     system = Path("/usr/bin/python3").resolve()
     if not system.name.startswith("python3."):
         skip("interpreters")

@@ -54,6 +54,29 @@ print(asyncio.run(belljar.arun(code, dependencies=["lib"])).check().stdout, end=
     assert len(desk.environments()) == 1
 
 
+def test_auto_installs_what_the_code_needs_at_the_version_that_is_here(desk: Desk, index: Index) -> None:
+    index.add(wheel("lib", "1"), wheel("lib", "2"))
+    program = """
+import pathlib, sys
+place = pathlib.Path("here/site-packages")
+(place / "lib-1.dist-info").mkdir(parents=True)
+(place / "lib.py").write_text("version = 'of the host'")
+(place / "lib-1.dist-info/METADATA").write_text("Name: lib\\nVersion: 1\\n")
+(place / "lib-1.dist-info/RECORD").write_text("lib.py,,\\n")
+sys.path.insert(0, str(place.absolute()))
+import belljar, lib
+@belljar.sandbox(dependencies="auto")
+def f():
+    return lib.version
+@belljar.sandbox(dependencies="auto")
+def plain():
+    return 1
+print(f(), plain(), belljar.run("import lib; lib.version", dependencies="auto").check().value)
+"""
+    assert python(desk, program) == "1 1 1\n"
+    assert len(desk.environments()) == 1
+
+
 def test_failures_are_dependency_errors(desk: Desk, index: Index) -> None:
     from . import hostile
 

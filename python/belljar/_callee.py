@@ -8,10 +8,10 @@ from types import FunctionType
 
 from . import _frames as frames
 from ._errors import BelljarError, GuestError, JobCancelled, SetupError, ValueRefused
-from ._job import Teller, job, text, to_own_streams
+from ._job import COLLECT, Teller, job, text, to_own_streams
 from ._outcome import read
 from ._plain import ARGUMENTS, Involved, Plain
-from ._run import decoded, finish
+from ._run import decoded, drafted, finish
 from ._values import Parts, Pickled, call_sizes, classes, encode, encode_call, pickled
 from ._wait import Request
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._guest import Guest
-    from ._job import Place, Tell
+    from ._job import Content, Place, Tell
     from ._outcome import Outcome
     from ._rooms import Room
     from ._wait import Answer
@@ -80,12 +80,21 @@ def dumps_call(obj: Any, there: Guest) -> Any:
 
 
 class Callee:
-    """A function, the place where it runs, and who is told of what it prints."""
+    """A function, the place where it runs, who is told of what it prints, and which files go in and come out."""
 
-    def __init__(self, function: Callable[..., Any], room: Place, tell: Tell | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        room: Place,
+        on_output: Tell | None = None,
+        files: Mapping[str, Content] | None = None,
+        collect: int = COLLECT,
+    ) -> None:
         self.function = function
         self.room = room
-        self.tell = tell or to_own_streams
+        self.tell = on_output or to_own_streams
+        self.files = files
+        self.collect = collect
         self._cached: tuple[Guest, list[Any], Pickled] | None = None
         # The same for a function that needs no cloudpickle.
         self._plain: Plain | None = None
@@ -138,16 +147,23 @@ class Callee:
         return made
 
     def request(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], **more: Any) -> Request:
-        """The request for one call."""
+        """The request for one call. Where the value is the answer, no files come with it."""
+        if "early" in more:
+            return self._request(args, kwargs, more)
+        if self.collect:
+            more["collect"] = {"send": self.collect}
+        return drafted(self._request(args, kwargs, more), self.room)
+
+    def _request(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], more: Mapping[str, Any]) -> Request:
         # First of all, so that the agent starts while the call is put together.
         agent, room = self.room.place()
         made = Request(agent, room, frames.JOB)
-        if self._put_quickly(made, args, kwargs, more):
+        if not self.files and self._put_quickly(made, args, kwargs, more):
             return made
         head, buffers = self.parts(args, kwargs)
-        if buffers or len(head) >= frames.INLINE:
+        if self.files or buffers or len(head) >= frames.INLINE:
             name = getattr(self.function, "__qualname__", None)
-            return job(self.room, "invoke", [head, *buffers], name=name, stream=True, more=more)
+            return job(self.room, "invoke", [head, *buffers], name=name, stream=True, files=self.files, more=more)
         made.data = frames.single(frames.JOB, made.number, self._head(room, more), (head,))
         return made
 
@@ -189,9 +205,9 @@ class Callee:
             raise SetupError("the agent gave no answer")
         raise failure(read(frame.parts(frame.head()["parts"])))
 
-    def outcome(self, answer: Answer) -> Outcome:
+    def outcome(self, request: Request, answer: Answer) -> Outcome:
         """All that is known of a call."""
-        return finish(answer, self.classes())
+        return finish(request, answer, self.classes())
 
     def classes(self) -> Any:
         """The classes that the function's return annotation names, resolved at the first call."""

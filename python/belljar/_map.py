@@ -33,13 +33,14 @@ def fill(
     callee: Callee,
     rows: Iterator[Iterable[Any]],
     ahead: int,
-    early: bool,
+    outcomes: bool,
     inboxes: Callable[[], Any],
 ) -> bool:
     """Sends calls until so many are under way; whether any is."""
+    early = {} if outcomes else {"early": True}
     # There is room for one at least: the first of the window has just been taken out.
     for row in rows:
-        request, inbox = callee.request(tuple(row), {}, early=early), inboxes()
+        request, inbox = callee.request(tuple(row), {}, **early), inboxes()
         # In the window before it is sent: whatever happens from now on, it is cancelled.
         window.append((request, inbox))
         request.send(inbox.put)
@@ -52,13 +53,12 @@ def calls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: b
     """The results of calls with these arguments, in order. The first that fails raises when its turn comes."""
     window: deque[tuple[Request, SimpleQueue[frames.Frame]]] = deque()
     source = iter(rows)
-    finish = callee.outcome if outcomes else callee.result
     try:
-        while fill(window, callee, source, ahead, not outcomes, SimpleQueue):
+        while fill(window, callee, source, ahead, outcomes, SimpleQueue):
             request, inbox = window[0]
             answer = request.collect(inbox, callee.teller())
             window.popleft()
-            yield finish(answer)
+            yield callee.outcome(request, answer) if outcomes else callee.result(answer)
     finally:
         for request, _ in window:
             request.__exit__()
@@ -69,13 +69,12 @@ async def acalls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outc
     await ready(callee.room)
     window: deque[tuple[Request, Channel]] = deque()
     source = iter(rows)
-    finish = callee.outcome if outcomes else callee.result
     try:
-        while fill(window, callee, source, ahead, not outcomes, channel):
+        while fill(window, callee, source, ahead, outcomes, channel):
             request, inbox = window[0]
             answer = await request.acollect(inbox, callee.teller())
             window.popleft()
-            yield finish(answer)
+            yield callee.outcome(request, answer) if outcomes else callee.result(answer)
     finally:
         for request, _ in window:
             request.__exit__()

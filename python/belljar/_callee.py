@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from pickle import dumps as plain_dumps
+from sys import getsizeof
 from types import FunctionType
 
 from . import _frames as frames
@@ -12,7 +13,7 @@ from ._job import COLLECT, Teller, job, text, to_own_streams
 from ._outcome import read
 from ._plain import ARGUMENTS, Involved, Plain
 from ._run import decoded, drafted, finish
-from ._values import Parts, Pickled, call_sizes, classes, encode, encode_call, pickled
+from ._values import Pickled, call_sizes, classes, encode, encode_call, pickled
 from ._wait import Request
 
 TYPE_CHECKING = False
@@ -38,14 +39,33 @@ def encoded_inputs(place: Place, inputs: Mapping[str, Any]) -> list[frames.Buffe
     """The parts that become globals of `__main__`."""
     if not all(isinstance(name, str) and name.isidentifier() for name in inputs):
         raise TypeError("inputs= takes a dict of names, which become globals, and values")
-    there = place.guest()
+    there, names = place.guest(), {f"inputs[{name!r}]": value for name, value in inputs.items()}
+    check_raw(names)
     try:
         head, buffers = encode(dict(inputs), pickler=lambda obj: dumps_for(obj, there))
     except ValueRefused as error:
         from ._capture import named
 
         raise named("inputs", dict(inputs), there, error) from error
-    return [head, *buffers]
+    return checked([head, *buffers], names)
+
+
+def check_raw(named: Mapping[str, Any]) -> None:
+    """Before anything is encoded: texts and bytes take as much as they are long, at least."""
+    size = sum([len(value) for value in named.values() if isinstance(value, (bytes, str, bytearray))])
+    if size > frames.MOST_BODY:
+        from ._bounds import too_large
+
+        raise too_large(size, named)
+
+
+def checked(parts: list[frames.Buffer], named: Mapping[str, Any]) -> list[frames.Buffer]:
+    """The same parts, if they fit into one request."""
+    if not frames.fits(parts):
+        from ._bounds import refused
+
+        raise refused(parts, named)
+    return parts
 
 
 class Late:
@@ -102,17 +122,19 @@ class Callee:
         self._header: tuple[Room, Mapping[str, Any], bytes] | None = None
         self._classes: Any = self
 
-    def parts(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Parts:
+    def parts(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[frames.Buffer]:
         """Function and arguments, as they are now."""
-        there = self.room.guest()
+        there, names = self.room.guest(), {**{f"args[{at}]": value for at, value in enumerate(args)}, **kwargs}
+        check_raw(names)
         function = self._pickled(there)
         try:
-            return encode_call(function, args, kwargs, pickler=lambda obj: dumps_call(obj, there))
+            head, buffers = encode_call(function, args, kwargs, pickler=lambda obj: dumps_call(obj, there))
         except ValueRefused as error:
             from ._capture import named
 
             what: Any = dict(enumerate(args)) | dict(kwargs) if kwargs else args
             raise named("arguments" if kwargs else "args", what, there, error) from error
+        return checked([head, *buffers], names or {"the function": self.function})
 
     def _pickled(self, there: Guest) -> Pickled:
         if self._plain is not None and self._plain.is_same(there):
@@ -142,6 +164,7 @@ class Callee:
             from ._capture import named
 
             raise named(f"{function.__qualname__}()", function, there, error) from error
+        checked([made.data, *made.buffers], {f"{function.__qualname__}()": function})
         if now is not None:
             self._cached = there, now, made
         return made
@@ -160,11 +183,11 @@ class Callee:
         made = Request(agent, room, frames.JOB)
         if not self.files and self._put_quickly(made, args, kwargs, more):
             return made
-        head, buffers = self.parts(args, kwargs)
-        if self.files or buffers or len(head) >= frames.INLINE:
+        parts = self.parts(args, kwargs)
+        if self.files or len(parts) > 1 or len(parts[0]) >= frames.INLINE:
             name = getattr(self.function, "__qualname__", None)
-            return job(self.room, "invoke", [head, *buffers], name=name, stream=True, files=self.files, more=more)
-        made.data = frames.single(frames.JOB, made.number, self._head(room, more), (head,))
+            return job(self.room, "invoke", parts, name=name, stream=True, files=self.files, more=more)
+        made.data = frames.single(frames.JOB, made.number, self._head(room, more), (bytes(parts[0]),))
         return made
 
     def _put_quickly(
@@ -173,6 +196,8 @@ class Callee:
         """Puts a call together that is like the last one but for simple arguments, as most short calls are."""
         plain = self._plain
         if plain is None or not SIMPLE.issuperset(map(type, args)) or not SIMPLE.issuperset(map(type, kwargs.values())):
+            return False
+        if sum(map(getsizeof, args)) + sum(map(getsizeof, kwargs.values())) > frames.INLINE:
             return False
         given = marshal.dumps((args, dict(kwargs)))
         if len(plain.data) + len(given) >= frames.INLINE // 2 or not plain.is_same(self.room.guest()):

@@ -58,7 +58,12 @@ def content(what: str, value: Content) -> bytes | bytearray | memoryview:
         return value
     if isinstance(value, os.PathLike):
         with open(value, "rb") as file:
-            return file.read()
+            size = os.fstat(file.fileno()).st_size
+            if size <= frames.MOST_BODY:
+                return file.read()
+        from ._bounds import SHOWN, too_large
+
+        raise too_large(size, {what: value}, SHOWN)
     try:
         return memoryview(value).cast("B")
     except TypeError:
@@ -128,6 +133,13 @@ def job(
     if files:
         header["files"] = [text(path) for path in files]
         body += [content(f"files[{path!r}]", value) for path, value in files.items()]
+    if not frames.fits(body):
+        from ._bounds import SHOWN, refused
+
+        names = (
+            ["the code"] * len(parts) + ["stdin"] * (stdin is not None) + [f"files[{path!r}]" for path in files or ()]
+        )
+        raise refused(body, dict(zip(names, body, strict=True)), SHOWN)
     if limits:
         header["limits"] = dict(limits)
     if collect:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+from itertools import chain
 from pickle import dumps as plain_dumps
 from sys import getsizeof
 from types import FunctionType
@@ -18,8 +19,8 @@ from ._wait import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, TypeAlias
 
     from ._guest import Guest
     from ._job import Content, Place, Tell
@@ -27,8 +28,13 @@ if TYPE_CHECKING:
     from ._rooms import Room
     from ._wait import Answer
 
+    # Arguments and keyword arguments; or those of several calls, and how their results come (docs/values.md).
+    Given: TypeAlias = tuple[tuple[Any, ...], Any]
+
 # Arguments that any pickler sends in the same way.
 SIMPLE = frozenset((int, float, str, bytes, bool, type(None)))
+# Seconds between two batches of results of several calls.
+PAUSE = 0.0005
 # What the guest's side of the encoding raises.
 REFUSED = "belljar.values.ValueRefused"
 # Annotations that name no class to be built again.
@@ -40,7 +46,7 @@ def encoded_inputs(place: Place, inputs: Mapping[str, Any]) -> list[frames.Buffe
     if not all(isinstance(name, str) and name.isidentifier() for name in inputs):
         raise TypeError("inputs= takes a dict of names, which become globals, and values")
     there, names = place.guest(), {f"inputs[{name!r}]": value for name, value in inputs.items()}
-    check_raw(names)
+    check_raw(names.values(), names)
     try:
         head, buffers = encode(dict(inputs), pickler=lambda obj: dumps_for(obj, there))
     except ValueRefused as error:
@@ -50,9 +56,9 @@ def encoded_inputs(place: Place, inputs: Mapping[str, Any]) -> list[frames.Buffe
     return checked([head, *buffers], names)
 
 
-def check_raw(named: Mapping[str, Any]) -> None:
+def check_raw(values: Iterable[Any], named: Mapping[str, Any]) -> None:
     """Before anything is encoded: texts and bytes take as much as they are long, at least."""
-    size = sum([len(value) for value in named.values() if isinstance(value, (bytes, str, bytearray))])
+    size = sum([len(value) for value in values if isinstance(value, (bytes, str, bytearray))])
     if size > frames.MOST_BODY:
         from ._bounds import too_large
 
@@ -93,10 +99,15 @@ def dumps_for(obj: Any, there: Guest) -> Any:
 def dumps_call(obj: Any, there: Guest) -> Any:
     """Arguments; those that need nothing of cloudpickle go without. Between two of one version nothing is faster than
     marshal, and a guest need not load pickle for it."""
-    args, kwargs = obj
-    if SIMPLE.issuperset(map(type, args)) and SIMPLE.issuperset(map(type, kwargs.values())):
+    if SIMPLE.issuperset(map(type, each(obj))):
         return (ARGUMENTS + marshal.dumps(obj) if there.same_version else plain_dumps(obj, 5)), ()
     return dumps_for(obj, there)
+
+
+def each(given: Given) -> Iterable[Any]:
+    """The single arguments, of one call or of several."""
+    args, more = given
+    return (*args, *more.values()) if type(more) is dict else chain.from_iterable(args)
 
 
 class Callee:
@@ -122,18 +133,21 @@ class Callee:
         self._header: tuple[Room, Mapping[str, Any], bytes] | None = None
         self._classes: Any = self
 
-    def parts(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[frames.Buffer]:
-        """Function and arguments, as they are now."""
-        there, names = self.room.guest(), {**{f"args[{at}]": value for at, value in enumerate(args)}, **kwargs}
-        check_raw(names)
+    def parts(self, given: Given, first: int = 0) -> list[frames.Buffer]:
+        """Function and arguments, as they are now; of several calls, that of the item `first` is the first."""
+        there, (args, more) = self.room.guest(), given
+        word, what = "args", dict(enumerate(args, first))
+        if more:
+            word, what = ("arguments", {**what, **more}) if type(more) is dict else ("items", what)
+        names = {f"{word}[{key!r}]": value for key, value in what.items()}
+        check_raw(each(given), names)
         function = self._pickled(there)
         try:
-            head, buffers = encode_call(function, args, kwargs, pickler=lambda obj: dumps_call(obj, there))
+            head, buffers = encode_call(function, given, pickler=lambda obj: dumps_call(obj, there))
         except ValueRefused as error:
             from ._capture import named
 
-            what: Any = dict(enumerate(args)) | dict(kwargs) if kwargs else args
-            raise named("arguments" if kwargs else "args", what, there, error) from error
+            raise named(word, what, there, error) from error
         return checked([head, *buffers], names or {"the function": self.function})
 
     def _pickled(self, there: Guest) -> Pickled:
@@ -171,39 +185,48 @@ class Callee:
 
     def request(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], **more: Any) -> Request:
         """The request for one call. Where the value is the answer, no files come with it."""
+        return self._request((args, dict(kwargs)), 0, more)
+
+    def several(self, rows: tuple[tuple[Any, ...], ...], first: int, outcomes: bool) -> Request:
+        """The request for a call for each of the rows, in one process."""
+        # A value whose class may refuse it comes alone, so that the others are not refused with it.
+        pause = PAUSE if self.classes() is None else 0.0
+        more: dict[str, Any] = {"items": len(rows)} if outcomes else {"items": len(rows), "early": True}
+        return self._request((rows, (pause, outcomes)), first, more)
+
+    def _request(self, given: Given, first: int, more: dict[str, Any]) -> Request:
         if "early" in more:
-            return self._request(args, kwargs, more)
+            return self._made(given, first, more)
         if self.collect:
             more["collect"] = {"send": self.collect}
-        return drafted(self._request(args, kwargs, more), self.room)
+        return drafted(self._made(given, first, more), self.room)
 
-    def _request(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], more: Mapping[str, Any]) -> Request:
+    def _made(self, given: Given, first: int, more: Mapping[str, Any]) -> Request:
         # First of all, so that the agent starts while the call is put together.
         agent, room = self.room.place()
         made = Request(agent, room, frames.JOB)
-        if not self.files and self._put_quickly(made, args, kwargs, more):
+        if not self.files and self._put_quickly(made, given, more):
             return made
-        parts = self.parts(args, kwargs)
+        parts = self.parts(given, first)
         if self.files or len(parts) > 1 or len(parts[0]) >= frames.INLINE:
             name = getattr(self.function, "__qualname__", None)
             return job(self.room, "invoke", parts, name=name, stream=True, files=self.files, more=more)
         made.data = frames.single(frames.JOB, made.number, self._head(room, more), (bytes(parts[0]),))
         return made
 
-    def _put_quickly(
-        self, request: Request, args: tuple[Any, ...], kwargs: Mapping[str, Any], more: Mapping[str, Any]
-    ) -> bool:
+    def _put_quickly(self, request: Request, given: Given, more: Mapping[str, Any]) -> bool:
         """Puts a call together that is like the last one but for simple arguments, as most short calls are."""
-        plain = self._plain
-        if plain is None or not SIMPLE.issuperset(map(type, args)) or not SIMPLE.issuperset(map(type, kwargs.values())):
+        plain, single = self._plain, tuple(each(given))
+        if plain is None or not SIMPLE.issuperset(map(type, single)):
             return False
-        if sum(map(getsizeof, args)) + sum(map(getsizeof, kwargs.values())) > frames.INLINE:
+        # What is too large for this is not copied to find out.
+        if sum(map(getsizeof, single)) > 4 * frames.INLINE:
             return False
-        given = marshal.dumps((args, dict(kwargs)))
-        if len(plain.data) + len(given) >= frames.INLINE // 2 or not plain.is_same(self.room.guest()):
+        data = marshal.dumps(given)
+        if len(plain.data) + len(data) >= frames.INLINE // 2 or not plain.is_same(self.room.guest()):
             return False
-        sizes = call_sizes(len(plain.data), len(given) + 1)
-        parts = sizes, plain.data, ARGUMENTS, given
+        sizes = call_sizes(len(plain.data), len(data) + 1)
+        parts = sizes, plain.data, ARGUMENTS, data
         request.data = frames.single(frames.JOB, request.number, self._head(request.room, more), parts)
         return True
 

@@ -7,6 +7,7 @@ from functools import update_wrapper
 from typing import overload
 
 from ._callee import Callee
+from ._chunk import chunksize_of
 from ._guest import PLAIN
 from ._job import GIVEN, checked
 from ._map import acalls, ahead_of, calls
@@ -150,25 +151,32 @@ class FunctionCallee(Callee):
         request = self.request(args, kwargs)
         return self.outcome(request, await request.await_(self.teller()))
 
-    def map(self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False) -> Iterator[Any]:
-        """As the built-in `map`: lazy and in order, but `ahead` calls at once. With `outcomes` nothing raises."""
-        return self.starmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes)
+    def map(
+        self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
+    ) -> Iterator[Any]:
+        """As the built-in `map`: lazy and in order, but `ahead` calls at once. With `outcomes` nothing raises.
+
+        The items of a chunk share one process, and the limits on time and memory hold for all of them together.
+        """
+        return self.starmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes, chunksize=chunksize)
 
     def starmap(
-        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> Iterator[Any]:
         """As `itertools.starmap`, with `ahead` calls at once."""
-        return calls(self, rows, ahead_of(ahead), outcomes)
+        return calls(self, rows, ahead_of(ahead), outcomes, chunksize_of(chunksize))
 
-    def amap(self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False) -> AsyncIterator[Any]:
+    def amap(
+        self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
+    ) -> AsyncIterator[Any]:
         """As the built-in `map`, for `async for`."""
-        return self.astarmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes)
+        return self.astarmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes, chunksize=chunksize)
 
     def astarmap(
-        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> AsyncIterator[Any]:
         """As `itertools.starmap`, for `async for`."""
-        return acalls(self, rows, ahead_of(ahead), outcomes)
+        return acalls(self, rows, ahead_of(ahead), outcomes, chunksize_of(chunksize))
 
     def warm(self, workers: int = 1) -> Warmed:
         """Waits until so many workers are ready, and tells which modules they have imported and which were left out."""

@@ -52,7 +52,7 @@ def test_arguments_of_more_than_a_frame() -> None:
     hint = "write it to a file and show that with mount=, or send it piece by piece with files="
     told = r"cannot send {} \({}\): 1.1\d? GiB, and a call takes 1 GiB"
     refused(lambda: size(TOO_MUCH), told.format(r"args\[0\]", "bytes"), hint)
-    refused(lambda: size(b"", 1, word=TOO_MUCH), told.format("word", "bytes"), hint)
+    refused(lambda: size(b"", 1, word=TOO_MUCH), told.format(r"arguments\['word'\]", "bytes"), hint)
     refused(lambda: size("x" * 10, bytearray(len(TOO_MUCH))), told.format(r"args\[1\]", "bytearray"), hint)
     refused(lambda: run("1", inputs={"a": 1, "b": TOO_MUCH}), told.format(r"inputs\['b'\]", "bytes"), hint)
     refused(lambda: run("1", files={"a": b"", "b": TOO_MUCH}), told.format(r"files\['b'\]", "bytes"), "with mount=")

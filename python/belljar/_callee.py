@@ -45,32 +45,33 @@ def encoded_inputs(place: Place, inputs: Mapping[str, Any]) -> list[frames.Buffe
     """The parts that become globals of `__main__`."""
     if not all(isinstance(name, str) and name.isidentifier() for name in inputs):
         raise TypeError("inputs= takes a dict of names, which become globals, and values")
-    there, names = place.guest(), {f"inputs[{name!r}]": value for name, value in inputs.items()}
-    check_raw(names.values(), names)
+    there = place.guest()
+    check_raw(inputs.values(), "inputs", inputs)
     try:
         head, buffers = encode(dict(inputs), pickler=lambda obj: dumps_for(obj, there))
     except ValueRefused as error:
         from ._capture import named
 
         raise named("inputs", dict(inputs), there, error) from error
-    return checked([head, *buffers], names)
+    return fitting([head, *buffers], "inputs", inputs)
 
 
-def check_raw(values: Iterable[Any], named: Mapping[str, Any]) -> None:
-    """Before anything is encoded: texts and bytes take as much as they are long, at least."""
+def check_raw(values: Iterable[Any], word: str, what: Mapping[Any, Any]) -> None:
+    """Before anything is encoded: texts and bytes take as much as they are long, at least. It is told as
+    `word[key]`, by what has most of it."""
     size = sum([len(value) for value in values if isinstance(value, (bytes, str, bytearray))])
     if size > frames.MOST_BODY:
         from ._bounds import too_large
 
-        raise too_large(size, named)
+        raise too_large(size, {f"{word}[{key!r}]": value for key, value in what.items()})
 
 
-def checked(parts: list[frames.Buffer], named: Mapping[str, Any]) -> list[frames.Buffer]:
+def fitting(parts: list[frames.Buffer], word: str, what: Mapping[Any, Any]) -> list[frames.Buffer]:
     """The same parts, if they fit into one request."""
     if not frames.fits(parts):
         from ._bounds import refused
 
-        raise refused(parts, named)
+        raise refused(parts, {f"{word}[{key!r}]": value for key, value in what.items()} or {word: None})
     return parts
 
 
@@ -139,8 +140,7 @@ class Callee:
         word, what = "args", dict(enumerate(args, first))
         if more:
             word, what = ("arguments", {**what, **more}) if type(more) is dict else ("items", what)
-        names = {f"{word}[{key!r}]": value for key, value in what.items()}
-        check_raw(each(given), names)
+        check_raw(each(given), word, what)
         function = self._pickled(there)
         try:
             head, buffers = encode_call(function, given, pickler=lambda obj: dumps_call(obj, there))
@@ -148,7 +148,7 @@ class Callee:
             from ._capture import named
 
             raise named(word, what, there, error) from error
-        return checked([head, *buffers], names or {"the function": self.function})
+        return fitting([head, *buffers], word, what)
 
     def _pickled(self, there: Guest) -> Pickled:
         if self._plain is not None and self._plain.is_same(there):
@@ -178,7 +178,11 @@ class Callee:
             from ._capture import named
 
             raise named(f"{function.__qualname__}()", function, there, error) from error
-        checked([made.data, *made.buffers], {f"{function.__qualname__}()": function})
+        sent: list[frames.Buffer] = [made.data, *made.buffers]
+        if not frames.fits(sent):
+            from ._bounds import refused
+
+            raise refused(sent, {f"{function.__qualname__}()": function})
         if now is not None:
             self._cached = there, now, made
         return made

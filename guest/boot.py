@@ -120,7 +120,7 @@ def start(kind, origin, args):
     if kind == "call":
         return part("call", given("job"), given("args.json"), job)
     if kind in ("invoke", "evaluate"):
-        return part("invoke", kind, origin, job, names, send)
+        return part("invoke", kind, origin, job, names, send, reported)
     if kind != "code" or origin == "-" or sys.version_info >= (3, 13):
         return part("script", kind, origin, path, job, read, given)
     # The name that exec gives to text is the one it has under -c; and unlike compile, it makes no syntax tree classes.
@@ -166,9 +166,21 @@ def ended(error):
             close(0)
             part(*tell)
     except BaseException:
-        # No memory or stack is left to tell more.
-        name = type(error).__name__.encode() if type(error).__module__ == "builtins" else b"BaseException"
-        send(2, b'{"type_name": "%b", "message": "", "frames": [], "traceback": ""}' % name)
+        send(2, least(error))
+
+
+def least(error):
+    """Where no memory or stack is left to tell more."""
+    name = type(error).__name__.encode() if type(error).__module__ == "builtins" else b"BaseException"
+    return b'{"type_name": "%b", "message": "", "frames": [], "traceback": ""}' % name
+
+
+def reported(error):
+    """What ended one of several calls, as a frame would tell it; the others go on."""
+    try:
+        return part("report", error, names("ended")["stripped"](error, ours), job, display)
+    except BaseException:
+        return least(error)
 
 
 def returned(value):

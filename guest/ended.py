@@ -7,10 +7,7 @@ TRACE = BaseException.__dict__["__traceback__"]
 
 def ended(error, job, display, send, part, ours):
     """`part` is None in a child that the job forked: it ends in the same way, and tells the host nothing."""
-    trace = TRACE.__get__(error)
-    while trace is not None and id(trace.tb_frame.f_globals) in ours:
-        trace = trace.tb_next
-    TRACE.__set__(error, trace)
+    trace = stripped(error, ours)
     if issubclass(type(error), SystemExit):
         absent = missing_module(error)
         if absent is not None and part is not None:
@@ -26,6 +23,15 @@ def ended(error, job, display, send, part, ours):
         send(2, part("report", error, trace, job, display))
     if missing:
         sys.stderr.write("sys.excepthook is missing\n")
+
+
+def stripped(error, ours):
+    """Its traceback, from which the frames that are ours are taken away."""
+    trace = TRACE.__get__(error)
+    while trace is not None and id(trace.tb_frame.f_globals) in ours:
+        trace = trace.tb_next
+    TRACE.__set__(error, trace)
+    return trace
 
 
 def missing_module(error):

@@ -16,14 +16,14 @@ OWN = "/own/"
 F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
 
 
-def invoke(kind, name, job, names, send):
+def invoke(kind, name, job, names, send, reported):
     """Gives what to call; that gives the frame to send."""
     leave, parts = receive(job.pop("parcel", None))
     values = ready(names)
     sys.meta_path.insert(0, Finder(names))
     if kind == "invoke":
         job["quiet"] = True
-        return perform, (parts, values, leave, send)
+        return perform, (parts, values, leave, send, reported)
     return evaluate, (bytes(parts[0]).decode(), parts[1:], name, job, values, names)
 
 
@@ -33,14 +33,14 @@ def ready(names):
     return values
 
 
-def perform(parts, values, leave, send):
+def perform(parts, values, leave, send, reported):
     function, args, kwargs = opened(values["decode"], parts)
-    value = function(*args, **kwargs)
-    if is_builtin(value, "coroutine"):
-        from asyncio import run
-
-        value = run(value)
-    elif leave and is_builtin(value, "generator"):
+    if type(kwargs) is tuple:
+        pause, goes_on = kwargs
+        value = several(function, args, pause, Results(values["encode"], send, reported if goes_on else None))
+    else:
+        value = called(function, args, kwargs)
+    if leave and is_builtin(value, "generator"):
         value = give(value, Leave(leave), values["encode"], send)
     elif leave and is_builtin(value, "async_generator"):
         from asyncio import run
@@ -74,6 +74,68 @@ def opened(decode, parts):
             " files=, or do this in a function",
             name=name,
         ) from error
+
+
+def called(function, args, kwargs):
+    value = function(*args, **kwargs)
+    if is_builtin(value, "coroutine"):
+        from asyncio import run
+
+        value = run(value)
+    return value
+
+
+def several(function, rows, pause, results):
+    """A call for each of the rows. Results are sent when `pause` seconds have gone since the last: to send each alone
+    takes longer than a short call, and what is not sent is lost when the process dies."""
+    from time import monotonic
+
+    since = monotonic()
+    for row in rows:
+        try:
+            results.values.append(called(function, row, {}))
+        except BaseException as error:
+            if results.reported is None or isinstance(error, SystemExit):
+                # It ends the job, as that of a single call; what came before is not lost.
+                results.ship()
+                raise
+            results.errors[len(results.values)] = results.reported(error)
+            results.values.append(None)
+        if monotonic() - since >= pause:
+            results.ship()
+            since = monotonic()
+    results.ship()
+
+
+class Results:
+    """Of several calls, as far as they are not sent: values, and by their places what was raised instead."""
+
+    def __init__(self, encode, send, reported):
+        self.encode, self.send, self.reported = encode, send, reported
+        self.values, self.errors = [], {}
+
+    def ship(self):
+        values, errors, self.values, self.errors = self.values, self.errors, [], {}
+        if not values:
+            return
+        try:
+            framed = frame(ITEM, *self.encode((values, errors)))
+        except BaseException:
+            # One of them cannot leave, or all are too much at once.
+            for place, value in enumerate(values):
+                self.send(*self.alone(value, errors.get(place)))
+        else:
+            self.send(*framed)
+
+    def alone(self, value, told):
+        try:
+            # First by itself, as a refusal names the path in the value.
+            self.encode(value)
+            return frame(ITEM, *self.encode(([value], {} if told is None else {0: told})))
+        except BaseException as error:
+            if self.reported is None:
+                raise
+            return frame(ITEM, *self.encode(([None], {0: self.reported(error)})))
 
 
 def give(items, leave, encode, send):

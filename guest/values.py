@@ -15,6 +15,8 @@ DEPTH = 200
 # At this level the whole value is looked through once for loops, and for parts shared so often that it explodes.
 DEEP = 16
 ITEMS = 1 << 26
+# What one frame can carry.
+MOST = 1 << 30
 WIDTH = 256
 SHAPES = 64
 # First bytes of what is no pickle, and how values of a function are found.
@@ -26,6 +28,7 @@ parts = {}
 
 
 Function: type = type(lambda: None)
+ELSEWHERE = "leave it in a file, for outcome.files or in a folder of the host: mount=['out:/out:rw']"
 
 
 class ValueRefused(TypeError):
@@ -123,7 +126,12 @@ def encode(value):
             value, "is nested too deeply for the stack that is left", "return it from a place that is less deep"
         )
     else:
-        return b"".join(encoder.out), encoder.buffers
+        head, buffers = b"".join(encoder.out), encoder.buffers
+        # Each begins at a multiple of 64.
+        size = len(head) + sum([memoryview(buffer).nbytes + 64 for buffer in buffers])
+        if size <= MOST:
+            return head, buffers
+        found = Bad(None, f"takes {-(-size * 100 // MOST) / 100} GiB, and a call gives back 1 GiB", ELSEWHERE)
     raise ValueRefused(part("values_path")["explain"](value, found)) from None
 
 

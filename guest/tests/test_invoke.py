@@ -65,6 +65,30 @@ class EveryPython(unittest.TestCase):
 
         self.both("invoke", call("('item %d' % n for n in range(3))", leave=2) + more, check)
 
+    def test_several_calls_share_a_process(self) -> None:
+        rows = ("'one'",), ("1 / 0",), ("object()",), ("'two'",)
+
+        def all_of_them(result: Result) -> None:
+            self.assertEqual([frame.kind for frame in result.frames], ["item"] * 4 + ["returned"], result)
+            bodies = [frame.body for frame in result.frames]
+            for word, body in zip((b"one", b"ZeroDivisionError", b"ValueRefused", b"two"), bodies, strict=False):
+                self.assertIn(word, body)
+
+        def up_to_the_first(result: Result) -> None:
+            self.assertEqual([frame.kind for frame in result.frames], ["item", "raised"], result)
+            self.assertIn(b"one", result.frames[0].body)
+            self.assertEqual(result.frames[1].header["type_name"], "ZeroDivisionError")
+
+        def exits(result: Result) -> None:
+            self.assertEqual([frame.kind for frame in result.frames], ["item", "exited"], result)
+            self.assertIn(b"one", result.frames[0].body)
+
+        self.both("invoke", parcel(head((eval, rows, (0.0, True))), leave=4), all_of_them)
+        # In one batch, if nothing hinders it; what came before an end is not lost.
+        self.both("invoke", parcel(head((eval, rows, (60.0, False))), leave=4), up_to_the_first)
+        ends = ("'one'",), ("exit(3)",), ("'two'",)
+        self.both("invoke", parcel(head((eval, ends, (60.0, True))), leave=3), exits)
+
     def test_evaluated_text_gives_its_last_expression(self) -> None:
         def check(result: Result) -> None:
             self.assertEqual((result.code, result.stdout, result.only.kind), (0, "at exit\n", "returned"), result)

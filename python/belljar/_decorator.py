@@ -7,7 +7,9 @@ from functools import update_wrapper
 from typing import overload
 
 from ._callee import Callee
+from ._chunk import chunksize_of
 from ._guest import PLAIN
+from ._job import GIVEN, checked
 from ._map import acalls, ahead_of, calls
 from ._place import PolicyPlace, ready
 from ._policy import Policy
@@ -15,12 +17,11 @@ from ._stream import aitems, items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
     from typing import Any, ParamSpec, TypeVar
 
     from typing_extensions import Unpack
 
-    from ._job import Tell
     from ._keywords import DecoratorKeywords
     from ._outcome import Outcome
     from ._sandboxed import Sandboxed
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
 CALLEE = "__belljar_callee__"
+#: What `sandbox` takes besides the policy.
+BESIDES = ("on_output", *GIVEN)
 
 
 @overload
@@ -44,33 +47,36 @@ def sandbox(**options: Unpack[DecoratorKeywords]) -> Callable[[Callable[P, R]], 
 def sandbox(function: Any = None, /, **options: Any) -> Any:
     """Runs the function in a jar of its own at each call: `@sandbox`, or `@sandbox(memory="512M", timeout=5)`.
 
-    Every key of a policy is a keyword; `on_output` is called with the stream's name and text instead of printing.
+    Every key of a policy is a keyword. `on_output` is called with the stream's name and text instead of printing;
+    `files` are in the working directory at each call; `collect` is how many bytes of files an outcome brings at most.
     """
     if function is not None and (options or not callable(getattr(function, "__func__", function))):
         raise TypeError(f"sandbox({function!r}): use it as @sandbox or as @sandbox(memory=…, timeout=…)")
-    tell = checked_tell(options.pop("on_output", None))
-    policy = Policy(options, ("on_output",))
+    given = taken(options)
+    policy = Policy(options, BESIDES)
     if function is None:
-        return lambda function: decorated(function, policy, tell)
-    return decorated(function, policy, tell)
+        return lambda function: decorated(function, policy, given)
+    return decorated(function, policy, given)
 
 
-def checked_tell(tell: Any) -> Any:
+def taken(options: dict[str, Any]) -> dict[str, Any]:
+    """What is no part of the policy, out of `options`."""
+    tell = options.pop("on_output", None)
     if tell is not None and not callable(tell):
         raise TypeError(f"on_output={tell!r}: is no function of stream and text")
-    return tell
+    return {**({} if tell is None else {"on_output": tell}), **checked(options)}
 
 
-def decorated(function: Any, policy: Policy, tell: Tell | None) -> Any:
+def decorated(function: Any, policy: Policy, given: Mapping[str, Any]) -> Any:
     """The function that users call."""
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(decorated(function.__func__, policy, tell))
+        return type(function)(decorated(function.__func__, policy, given))
     if isinstance(function, type):
         raise TypeError(f"sandbox(class {function.__name__}): decorate its methods, or call it in a function")
     if not callable(function):
         raise TypeError(f"sandbox({function!r}): it is no function")
     plain = vars_of(function).get(PLAIN, function)
-    callee = FunctionCallee(plain, policy, tell)
+    callee = FunctionCallee(plain, policy, given)
     wrapper = wrap(callee, getattr(getattr(plain, "__code__", None), "co_flags", 0))
     update_wrapper(wrapper, plain, updated=())
     wrapper.__dict__.update({name: value for name, value in vars_of(plain).items() if name not in wrapper.__dict__})
@@ -122,10 +128,10 @@ def wrap(callee: FunctionCallee, flags: int) -> Any:
 class FunctionCallee(Callee):
     """What a decorated function has as attributes."""
 
-    def __init__(self, function: Callable[..., Any], policy: Policy, tell: Tell | None) -> None:
-        super().__init__(function, PolicyPlace(policy, function), tell)
+    def __init__(self, function: Callable[..., Any], policy: Policy, given: Mapping[str, Any]) -> None:
+        super().__init__(function, PolicyPlace(policy, function), **given)
         self.policy = policy
-        self.told = tell
+        self.given = given
         self.wrapper: Any = None
 
     def methods(self, is_async: bool) -> dict[str, Any]:
@@ -136,32 +142,41 @@ class FunctionCallee(Callee):
 
     def outcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
         """Calls, and gives all that is known of it; raises nothing for what the guest does."""
-        return self.outcome(self.request(args, kwargs).wait(self.teller()))
+        request = self.request(args, kwargs)
+        return self.outcome(request, request.wait(self.teller()))
 
     async def aoutcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
         """Calls, and gives all that is known of it; raises nothing for what the guest does."""
         await ready(self.room)
-        return self.outcome(await self.request(args, kwargs).await_(self.teller()))
+        request = self.request(args, kwargs)
+        return self.outcome(request, await request.await_(self.teller()))
 
-    def map(self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False) -> Iterator[Any]:
-        """As the built-in `map`: lazy and in order, but `ahead` calls at once. With `outcomes` nothing raises."""
-        return self.starmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes)
+    def map(
+        self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
+    ) -> Iterator[Any]:
+        """As the built-in `map`: lazy and in order, but `ahead` calls at once. With `outcomes` nothing raises.
+
+        The items of a chunk share one process, and the limits on time and memory hold for all of them together.
+        """
+        return self.starmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes, chunksize=chunksize)
 
     def starmap(
-        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> Iterator[Any]:
         """As `itertools.starmap`, with `ahead` calls at once."""
-        return calls(self, rows, ahead_of(ahead), outcomes)
+        return calls(self, rows, ahead_of(ahead), outcomes, chunksize_of(chunksize))
 
-    def amap(self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False) -> AsyncIterator[Any]:
+    def amap(
+        self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
+    ) -> AsyncIterator[Any]:
         """As the built-in `map`, for `async for`."""
-        return self.astarmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes)
+        return self.astarmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes, chunksize=chunksize)
 
     def astarmap(
-        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> AsyncIterator[Any]:
         """As `itertools.starmap`, for `async for`."""
-        return acalls(self, rows, ahead_of(ahead), outcomes)
+        return acalls(self, rows, ahead_of(ahead), outcomes, chunksize_of(chunksize))
 
     def warm(self, workers: int = 1) -> Warmed:
         """Waits until so many workers are ready, and tells which modules they have imported and which were left out."""
@@ -178,13 +193,14 @@ class FunctionCallee(Callee):
 
     def options(self, **options: Any) -> Any:
         """A copy with some keywords changed; None takes one away."""
-        tell = checked_tell(options.pop("on_output", self.told))
-        return decorated(self.function, self.policy.merged(options, ("on_output",)), tell)
+        kept = {key: value for key, value in self.given.items() if key not in options}
+        given = {**kept, **taken(options)}
+        return decorated(self.function, self.policy.merged(options, BESIDES), given)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if found(self.wrapper):
             return callee_of, (self.wrapper,)
-        return callee_again, (self.function, self.policy, self.told)
+        return callee_again, (self.function, self.policy, self.given)
 
 
 def found(wrapper: Any) -> bool:
@@ -202,6 +218,6 @@ def callee_of(wrapper: Any) -> Any:
     return wrapper.__dict__[CALLEE]
 
 
-def callee_again(function: Any, policy: Policy, tell: Any) -> Any:
-    """From a pickle: no state but the policy travels."""
-    return decorated(function, policy, tell).__dict__[CALLEE]
+def callee_again(function: Any, policy: Policy, given: Mapping[str, Any]) -> Any:
+    """From a pickle: no state but what it was given travels."""
+    return decorated(function, policy, given).__dict__[CALLEE]

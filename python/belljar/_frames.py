@@ -29,6 +29,7 @@ PREFIX = Struct("<BBBBIQQ")
 INLINE = 64 << 10
 MOST_HEADER = 1 << 20
 MOST_BODY = 1 << 30
+MOST_PARTS = 1 << 16
 ALIGN = 64
 SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 # It cannot be made executable: a kernel may add this seal by itself.
@@ -41,7 +42,7 @@ class FrameError(Exception):
 
 
 class TooLarge(Exception):
-    """A body over the cap of a frame."""
+    """A header over the cap of a frame, and its size; bodies are checked by whoever can name what is in them."""
 
 
 class Frame:
@@ -83,15 +84,24 @@ def encode(kind: int, number: int, header: dict[str, Any], parts: Sequence[Buffe
     """The bytes for the stream, and the descriptor that goes with the first of them, or -1."""
     text = to_json(header).encode()
     if len(text) > MOST_HEADER:
-        raise TooLarge(f"the header of the request has {len(text)} bytes, and {MOST_HEADER} is the most")
+        raise TooLarge(len(text))
+    size = body_size(parts)
+    if size < INLINE:
+        return b"".join((PREFIX.pack(kind, 1, 0, 0, len(text), number, size), text, *padded(parts))), -1
+    return PREFIX.pack(kind, 1, 1, 0, len(text), number, size) + text, sealed(parts)
+
+
+def body_size(parts: Sequence[Buffer]) -> int:
+    """How long the body is that has these parts."""
     size = 0
     for part in parts:
         size += -size % ALIGN + len(part)
-    if size < INLINE:
-        return b"".join((PREFIX.pack(kind, 1, 0, 0, len(text), number, size), text, *padded(parts))), -1
-    if size > MOST_BODY:
-        raise TooLarge(f"{size} bytes are to be sent, and {MOST_BODY} is the most")
-    return PREFIX.pack(kind, 1, 1, 0, len(text), number, size) + text, sealed(parts)
+    return size
+
+
+def fits(parts: Sequence[Buffer]) -> bool:
+    """Whether a body can have these parts."""
+    return len(parts) <= MOST_PARTS and body_size(parts) <= MOST_BODY
 
 
 def single(kind: int, number: int, head: bytes, pieces: tuple[bytes, ...]) -> bytes:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+from collections.abc import Mapping
 
 from . import _frames as frames
 from ._errors import ValueRefused
+from ._policy import a_size
 from ._wait import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Protocol, TypeAlias
 
     from ._agent import Agent
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 # What a run may leave, all files together, when it is not told otherwise.
 COLLECT = 256 << 20
+#: What functions and sandboxes take besides the policy, for each of their jobs.
+GIVEN = ("files", "collect")
 
 
 def text(value: str | os.PathLike[str]) -> str | list[int]:
@@ -55,11 +59,45 @@ def content(what: str, value: Content) -> bytes | bytearray | memoryview:
         return value
     if isinstance(value, os.PathLike):
         with open(value, "rb") as file:
-            return file.read()
+            size = os.fstat(file.fileno()).st_size
+            if size <= frames.MOST_BODY:
+                return file.read()
+        from ._bounds import SHOWN, too_large
+
+        raise too_large(size, {what: value}, SHOWN)
     try:
         return memoryview(value).cast("B")
     except TypeError:
-        raise ValueRefused(f"{what} is a {type(value).__name__}", "give bytes, text, or a Path of the host") from None
+        raise ValueRefused(
+            f"{what} is of type {type(value).__name__}", "give bytes, text, or a Path of the host"
+        ) from None
+
+
+def checked(options: dict[str, Any]) -> dict[str, Any]:
+    """What a job gets beside its policy, out of `options`, checked where it is written; None is the default."""
+    given = {key: options.pop(key) for key in GIVEN if key in options}
+    if given.get("files") is not None:
+        given["files"] = checked_files(given["files"])
+    if given.get("collect") is not None:
+        given["collect"] = a_size(0, frames.MOST_BODY, "256M")("collect", given["collect"])
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def checked_files(files: Any) -> dict[str, Content]:
+    form = 'a dict of names and contents, such as {"in.csv": data} or {"in.csv": Path("in.csv")}'
+    if not isinstance(files, Mapping):
+        raise TypeError(f"files={shortened(files)}: is no dict; it takes {form}")
+    for name, value in files.items():
+        if not isinstance(name, (str, os.PathLike)):
+            raise TypeError(f"files={{{shortened(name)}: …}}: is no name of a file; it takes {form}")
+        if not isinstance(value, (str, os.PathLike)):
+            content(f"files[{name!r}]", value)
+    return dict(files)
+
+
+def shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def job(
@@ -97,6 +135,13 @@ def job(
     if files:
         header["files"] = [text(path) for path in files]
         body += [content(f"files[{path!r}]", value) for path, value in files.items()]
+    if not frames.fits(body):
+        from ._bounds import SHOWN, refused
+
+        names = (
+            ["the code"] * len(parts) + ["stdin"] * (stdin is not None) + [f"files[{path!r}]" for path in files or ()]
+        )
+        raise refused(body, dict(zip(names, body, strict=True)), SHOWN)
     if limits:
         header["limits"] = dict(limits)
     if collect:

@@ -47,7 +47,14 @@ class PolicyKeywords(TypedDict, total=False):
     refresh: bool | None
 
 
-class DecoratorKeywords(PolicyKeywords, total=False):
+class SandboxKeywords(PolicyKeywords, total=False):
+    """What `Sandbox` takes."""
+
+    files: Mapping[str, Content] | None
+    collect: int | str | None
+
+
+class DecoratorKeywords(SandboxKeywords, total=False):
     """What `sandbox` takes."""
 
     on_output: OnOutput | None
@@ -57,11 +64,11 @@ class JobKeywords(TypedDict, total=False):
     """What a single run takes besides the policy."""
 
     args: Iterable[Path]
-    files: Mapping[str, Content]
+    files: Mapping[str, Content] | None
     inputs: Mapping[str, Any]
     stdin: Content
     on_output: OnOutput | None
-    collect: int
+    collect: int | str | None
 
 
 class SandboxRunKeywords(JobKeywords, total=False):

@@ -7,6 +7,7 @@ from collections import deque
 from queue import SimpleQueue
 
 from . import _frames as frames
+from ._chunk import aresults, chunks, results
 from ._place import ready
 from ._wait import channel
 
@@ -28,54 +29,74 @@ def ahead_of(given: int | None) -> int:
     return given
 
 
+def requests(
+    callee: Callee, rows: Iterable[Iterable[Any]], outcomes: bool, chunksize: int
+) -> Iterator[tuple[Request, int]]:
+    """One for each of the rows, or for so many of them, and how many it is for; made when it is asked for."""
+    if chunksize > 1:
+        for first, some in chunks(rows, chunksize):
+            yield callee.several(some, first, outcomes), len(some)
+        return
+    early = {} if outcomes else {"early": True}
+    for row in rows:
+        yield callee.request(tuple(row), {}, **early), 1
+
+
 def fill(
-    window: deque[tuple[Request, Any]],
-    callee: Callee,
-    rows: Iterator[Iterable[Any]],
+    window: deque[tuple[Request, int, Any]],
+    source: Iterator[tuple[Request, int]],
     ahead: int,
-    early: bool,
     inboxes: Callable[[], Any],
 ) -> bool:
-    """Sends calls until so many are under way; whether any is."""
+    """Sends requests until so many are under way; whether any is."""
     # There is room for one at least: the first of the window has just been taken out.
-    for row in rows:
-        request, inbox = callee.request(tuple(row), {}, early=early), inboxes()
+    for request, count in source:
+        inbox = inboxes()
         # In the window before it is sent: whatever happens from now on, it is cancelled.
-        window.append((request, inbox))
+        window.append((request, count, inbox))
         request.send(inbox.put)
         if len(window) >= ahead:
             break
     return bool(window)
 
 
-def calls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool) -> Iterator[Any]:
+def calls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool, chunksize: int) -> Iterator[Any]:
     """The results of calls with these arguments, in order. The first that fails raises when its turn comes."""
-    window: deque[tuple[Request, SimpleQueue[frames.Frame]]] = deque()
-    source = iter(rows)
-    finish = callee.outcome if outcomes else callee.result
+    window: deque[tuple[Request, int, SimpleQueue[frames.Frame]]] = deque()
+    source = requests(callee, rows, outcomes, chunksize)
     try:
-        while fill(window, callee, source, ahead, not outcomes, SimpleQueue):
-            request, inbox = window[0]
+        while fill(window, source, ahead, SimpleQueue):
+            request, count, inbox = window[0]
+            if chunksize > 1:
+                yield from results(callee, request, inbox, count, outcomes)
+                window.popleft()
+                continue
             answer = request.collect(inbox, callee.teller())
             window.popleft()
-            yield finish(answer)
+            yield callee.outcome(request, answer) if outcomes else callee.result(answer)
     finally:
-        for request, _ in window:
+        for request, _, _ in window:
             request.__exit__()
 
 
-async def acalls(callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool) -> AsyncIterator[Any]:
+async def acalls(
+    callee: Callee, rows: Iterable[Iterable[Any]], ahead: int, outcomes: bool, chunksize: int
+) -> AsyncIterator[Any]:
     """The same for a task."""
     await ready(callee.room)
-    window: deque[tuple[Request, Channel]] = deque()
-    source = iter(rows)
-    finish = callee.outcome if outcomes else callee.result
+    window: deque[tuple[Request, int, Channel]] = deque()
+    source = requests(callee, rows, outcomes, chunksize)
     try:
-        while fill(window, callee, source, ahead, not outcomes, channel):
-            request, inbox = window[0]
+        while fill(window, source, ahead, channel):
+            request, count, inbox = window[0]
+            if chunksize > 1:
+                async for result in aresults(callee, request, inbox, count, outcomes):
+                    yield result
+                window.popleft()
+                continue
             answer = await request.acollect(inbox, callee.teller())
             window.popleft()
-            yield finish(answer)
+            yield callee.outcome(request, answer) if outcomes else callee.result(answer)
     finally:
-        for request, _ in window:
+        for request, _, _ in window:
             request.__exit__()

@@ -8,7 +8,7 @@ import time
 from . import _frames as frames
 from ._apply import Draft
 from ._errors import SetupError, ValueRefused
-from ._job import COLLECT, Teller, job
+from ._job import COLLECT, Teller, checked, job
 from ._outcome import read
 from ._place import PolicyPlace, ready
 from ._policy import AUTO, Policy
@@ -51,9 +51,9 @@ class Runner:
         inputs = more.pop("inputs", None)
         parts: list[frames.Buffer] = [source.encode()]
         if inputs:
-            from ._callee import encoded_inputs
+            from ._capture.call import encoded_inputs
 
-            encoded, more["load"] = encoded_inputs(self._place, inputs)
+            encoded, more["load"] = encoded_inputs(self._place.guest(), inputs)
             parts += encoded
         return self._job("evaluate", parts, more)
 
@@ -72,19 +72,24 @@ class Runner:
 
     def _job(self, kind: str, parts: list[frames.Buffer], more: dict[str, Any]) -> Request:
         more.setdefault("collect", COLLECT)
-        request = job(self._place, kind, parts, **more)
-        folder = self._place.policy.draft_folder()
-        if folder is not None:
-            request.draft = Draft(folder, time.time())
-        return request
+        return drafted(job(self._place, kind, parts, **more), self._place)
 
 
-def finish(answer: Answer, annotation: Any = None) -> Outcome:
+def drafted(request: Request, place: Place) -> Request:
+    """The same request; where its changes are a draft, it knows the folder."""
+    folder = place.policy.draft_folder()
+    if folder is not None:
+        request.draft = Draft(folder, time.time())
+    return request
+
+
+def finish(request: Request, answer: Answer, annotation: Any = None) -> Outcome:
     """The outcome of a run, with its value. One that cannot be read is told of in the outcome, not raised."""
     value, frame = answer
     if frame is None:
         raise SetupError("the agent gave a value where an outcome was asked for")
     outcome = read(frame.parts(frame.head()["parts"]))
+    outcome._draft = request.draft
     if value is not None:
         try:
             outcome.value = decoded(value, annotation)
@@ -110,7 +115,7 @@ def source_of(kind: str, what: Any) -> str | bytes | None:
 def prepared(kind: str, what: Any, options: dict[str, Any]) -> tuple[Place, dict[str, Any], Teller | None]:
     """Where a single run with these keywords goes, what the job itself takes, and who is told of its output."""
     tell = options.pop("on_output", None)
-    more = {key: options.pop(key) for key in OPTIONS if key in options}
+    more = {**checked(options), **{key: options.pop(key) for key in OPTIONS if key in options}}
     place, env = place_for(options, source_of(kind, what) if options.get("dependencies") == AUTO else None)
     # A header counts unless the caller says what the guest has.
     if kind == "file" and not {"dependencies", "venv"} & options.keys():
@@ -139,16 +144,12 @@ async def astarted(kind: str, what: Any, options: dict[str, Any]) -> tuple[Reque
 
 def completed(request: Request, tell: Teller | None) -> Outcome:
     """Waits for a run."""
-    outcome = finish(request.wait(tell))
-    outcome._draft = request.draft
-    return outcome
+    return finish(request, request.wait(tell))
 
 
 async def acompleted(request: Request, tell: Teller | None) -> Outcome:
     """The same for a task."""
-    outcome = finish(await request.await_(tell))
-    outcome._draft = request.draft
-    return outcome
+    return finish(request, await request.await_(tell))
 
 
 def run(code: str, **options: Unpack[RunKeywords]) -> Outcome:

@@ -9,7 +9,7 @@ from . import _agent
 from . import _frames as frames
 from ._callee import Callee
 from ._errors import BelljarError
-from ._job import Teller
+from ._job import GIVEN, Teller, checked
 from ._place import PolicyPlace, guest_of, ready
 from ._policy import Policy
 from ._reader import take
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ._capture.own import Load
     from ._guest import Guest
-    from ._keywords import PolicyKeywords, SandboxRunKeywords
+    from ._keywords import SandboxKeywords, SandboxRunKeywords
     from ._outcome import Outcome
     from ._rooms import Room
     from ._wait import Request
@@ -41,8 +41,11 @@ LIMITS = ("timeout", "memory", "cpu_seconds", "pids", "output")
 class Sandbox:
     """A policy and its pool. `with Sandbox(...) as box:` or `async with`; it may be used from any thread or task."""
 
-    def __init__(self, **options: Unpack[PolicyKeywords]) -> None:
-        self.policy = Policy(options)
+    def __init__(self, **options: Unpack[SandboxKeywords]) -> None:
+        keywords: dict[str, Any] = dict(options)
+        # Files of each of its jobs, and how much of what they leave comes back.
+        self._given = checked(keywords)
+        self.policy = Policy(keywords, GIVEN)
         self._place = PolicyPlace(self.policy)
         # By the source files that calls need; none is the first.
         self._open: tuple[_agent.Agent, dict[str, Room]] | None = None
@@ -141,12 +144,20 @@ class Sandbox:
     def outcome(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Outcome:
         """Calls a function and gives all that is known of it."""
         callee = self._callee(function)
-        return callee.outcome(callee.request(args, kwargs).wait(callee.teller()))
+        request = callee.request(args, kwargs)
+        return callee.outcome(request, request.wait(callee.teller()))
+
+    async def aoutcome(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Outcome:
+        """The same for a task; the function may be async or not."""
+        callee = self._callee(function)
+        await ready(self)
+        request = callee.request(args, kwargs)
+        return callee.outcome(request, await request.await_(callee.teller()))
 
     def _callee(self, function: Callable[..., Any]) -> Callee:
         from ._guest import PLAIN
 
-        return Callee(getattr(function, "__dict__", {}).get(PLAIN, function), self)
+        return Callee(getattr(function, "__dict__", {}).get(PLAIN, function), self, **self._given)
 
     def run(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
         """As `belljar.run`; limits may be tighter than the sandbox's."""
@@ -184,7 +195,9 @@ class Sandbox:
         from ._run import OPTIONS
 
         tell = options.pop("on_output", None)
-        more = {key: options.pop(key) for key in OPTIONS if key in options}
+        own = checked(options)
+        files = {**self._given.get("files", {}), **own.get("files", {})}
+        more = {**self._given, **own, "files": files, **{key: options.pop(key) for key in OPTIONS if key in options}}
         given = Policy({key: options.pop(key) for key in (*LIMITS, "env") if key in options}, OPTIONS).values
         if options:
             wrong = next(iter(options))
@@ -199,7 +212,7 @@ class Sandbox:
         return request, Teller(tell) if tell is not None else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.policy.values,)
+        return _again, ({**self.policy.values, **self._given},)
 
     def __repr__(self) -> str:
         return f"<Sandbox {self.policy!r}{', closed' if self._closed else ''}>"

@@ -49,39 +49,50 @@ class Sandboxed(Protocol, Generic[P, R]):
 
     @overload
     def map(  # type: ignore[overload-overlap]
-        self: Sandboxed[P, Coroutine[Any, Any, T]], *iterables: Iterable[Any], ahead: int | None = None
+        self: Sandboxed[P, Coroutine[Any, Any, T]],
+        *iterables: Iterable[Any],
+        ahead: int | None = None,
+        chunksize: int = 1,
     ) -> AsyncIterator[T]: ...
     @overload
-    def map(self, *iterables: Iterable[Any], ahead: int | None = None) -> Iterator[R]: ...
+    def map(self, *iterables: Iterable[Any], ahead: int | None = None, chunksize: int = 1) -> Iterator[R]: ...
     @overload
     def map(  # type: ignore[overload-overlap]
         self: Sandboxed[P, Coroutine[Any, Any, T]],
         *iterables: Iterable[Any],
         ahead: int | None = None,
+        chunksize: int = 1,
         outcomes: Literal[True],
     ) -> AsyncIterator[Outcome]: ...
     @overload
     def map(
-        self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: Literal[True]
+        self, *iterables: Iterable[Any], ahead: int | None = None, chunksize: int = 1, outcomes: Literal[True]
     ) -> Iterator[Outcome]: ...
 
-    @overload
-    def starmap(  # type: ignore[overload-overlap]
-        self: Sandboxed[P, Coroutine[Any, Any, T]], rows: Iterable[Iterable[Any]], *, ahead: int | None = None
-    ) -> AsyncIterator[T]: ...
-    @overload
-    def starmap(self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None) -> Iterator[R]: ...
     @overload
     def starmap(  # type: ignore[overload-overlap]
         self: Sandboxed[P, Coroutine[Any, Any, T]],
         rows: Iterable[Iterable[Any]],
         *,
         ahead: int | None = None,
+        chunksize: int = 1,
+    ) -> AsyncIterator[T]: ...
+    @overload
+    def starmap(
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, chunksize: int = 1
+    ) -> Iterator[R]: ...
+    @overload
+    def starmap(  # type: ignore[overload-overlap]
+        self: Sandboxed[P, Coroutine[Any, Any, T]],
+        rows: Iterable[Iterable[Any]],
+        *,
+        ahead: int | None = None,
+        chunksize: int = 1,
         outcomes: Literal[True],
     ) -> AsyncIterator[Outcome]: ...
     @overload
     def starmap(
-        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: Literal[True]
+        self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, chunksize: int = 1, outcomes: Literal[True]
     ) -> Iterator[Outcome]: ...
 
     @overload

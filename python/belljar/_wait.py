@@ -7,7 +7,8 @@ from collections import deque
 from queue import SimpleQueue
 
 from . import _frames as frames
-from ._errors import BelljarError, fault
+from ._errors import BelljarError, ValueRefused, fault
+from ._hints import in_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,13 @@ class Request:
         self.agent.ask(self.number, data, descriptor, chosen, reads)
 
     def _encoded(self) -> tuple[bytes, int]:
-        return frames.encode(self.kind, self.number, self.header, self.parts)
+        try:
+            return frames.encode(self.kind, self.number, self.header, self.parts)
+        except frames.TooLarge as error:
+            from ._bounds import figure
+
+            told = f"args=, env= and the names of files= take {figure(error.args[0])}, and a job takes 1 MiB of them"
+            raise ValueRefused(told, "give fewer, or show a folder with mount=") from None
 
     def _later(self, deliver: Deliver) -> Deliver:
         """A room that cannot be opened may be unknown to the job before its own answer is here, which tells why."""
@@ -88,6 +95,8 @@ class Request:
         head = frame.head()
         if head["code"] == "ended":
             raise self.agent.why()
+        if head["code"] == "large":
+            raise ValueRefused(head["message"], in_python(head["hint"]))
         # A room that could not be opened is unknown to a job that comes after that.
         raise (self.room.error() if head["code"] == "unknown" else None) or fault(head)
 

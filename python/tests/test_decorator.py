@@ -294,9 +294,9 @@ def test_what_the_guest_does_not_have_is_named() -> None:
 def test_an_unchanged_pickle_is_used_again() -> None:
     callee: Any = plain.__dict__["__belljar_callee__"]
     plain(1)
-    first = callee._cached
+    first = callee._captured._cached
     plain(2)
-    assert callee._cached is first
+    assert callee._captured._cached is first
 
     state = [1]
     changing = sandbox(lambda: state)

@@ -272,6 +272,6 @@ def test_host_to_guest() -> None:
     assert made["c"] == bytearray(200_000) and made[3] == (None, LINE)
     assert made["a"] == [1] and made["a"] is made["b"]
     function = _values.pickled(lambda x, y: x + y, pickler=pickler)
-    parts = _values.encode_call(function, (1,), {"y": 2}, pickler=pickler)
+    parts = _values.encode_call(function, ((1,), {"y": 2}), pickler=pickler)
     call, args, kwargs = guest["decode"](parts.head, parts.buffers)
     assert call(*args, **kwargs) == 3

@@ -49,6 +49,30 @@ both! {
         client.finish();
     }
 
+    fn what_no_jar_can_hold_is_refused_before_it_runs(_who) {
+        let mut client = Client::new();
+        let sandbox = client.open(&json!({"memory": "16M", "disk": "64K"}));
+        let mut say = |kind: &str, more: Value, parts: &[&[u8]]| {
+            let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+            let mut header = json!({"sandbox": sandbox, "kind": kind, "parts": lengths});
+            header.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+            let id = client.id();
+            client.say(Kind::Job, id, &header, parts);
+            let heard = client.answer(id);
+            (heard.kind == Kind::Error).then(|| heard.header["message"].as_str().unwrap_or_default().to_owned())
+        };
+        let (large, file) = (vec![b'x'; 17 << 20], vec![b'x'; 70_000]);
+        let told = Some("cannot send the arguments: 17 MiB, and the jar has 16 MiB of memory".to_owned());
+        assert_eq!(say("invoke", json!({}), &[&large]), told);
+        assert_eq!(say("evaluate", json!({}), &[b"1", &large]), told);
+        let told = Some("cannot send the job's files: 68.4 KiB, and the jar has 64 KiB of disk".to_owned());
+        assert_eq!(say("code", json!({"files": ["a"]}), &[b"1", &file]), told);
+        // Controls: what is used where it lies, and what fits.
+        assert_eq!(say("invoke", json!({}), &[b"no value", &large]), None);
+        assert_eq!(say("code", json!({"files": ["a"]}), &[b"1", &file[..9]]), None);
+        client.finish();
+    }
+
     fn value_comes_before_its_jar_is_empty(_who) {
         let mut client = Client::new();
         let sandbox = client.open(&json!({"timeout": 50}));

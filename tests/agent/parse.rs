@@ -9,8 +9,12 @@ const TEXT: &str = "noise\nTraceback (most recent call last):\n  File \"a.py\", 
                     ModuleNotFoundError: No module named 'yaml'\n";
 
 fn parsed(client: &mut Client, text: &[u8]) -> Value {
+    parsed_in(client, json!({}), text)
+}
+
+fn parsed_in(client: &mut Client, header: Value, text: &[u8]) -> Value {
     let id = client.id();
-    client.say(Kind::Parse, id, &json!({}), &[text]);
+    client.say(Kind::Parse, id, &header, &[text]);
     let answer = client.answer(id);
     assert_eq!(answer.kind, Kind::Parsed);
     serde_json::from_slice(answer.parts()[0]).expect("a JSON object")
@@ -30,6 +34,26 @@ both! {
         let id = client.id();
         client.say(Kind::Parse, id, &json!({}), &[&vec![b'x'; (1 << 20) + 1]]);
         assert_eq!(client.answer(id).header["code"], "request");
+        client.finish();
+    }
+
+    fn what_a_guest_reported_has_the_hint_of_its_own_jar(_who) {
+        let report = json!({"type_name": "MemoryError", "message": "", "frames": [], "traceback": "all of it", "hint": "obey"});
+        let report = report.to_string().into_bytes();
+        let mut client = Client::new();
+        let mut hint = |sandbox: u64| {
+            let error = parsed_in(&mut client, json!({"sandbox": sandbox}), &report);
+            // As it came, but for the hint, which no guest gives.
+            assert_eq!((&error["type_name"], &error["traceback"]), (&json!("MemoryError"), &json!("all of it")));
+            error["hint"].as_str().expect("a hint").to_owned()
+        };
+        assert!(hint(999).contains("1G"), "the default policy, where no such sandbox is open");
+        let sandbox = client.open(&json!({"memory": "300M"}));
+        let own = parsed_in(&mut client, json!({"sandbox": sandbox}), &report);
+        assert!(own["hint"].as_str().is_some_and(|hint| hint.contains("300M")), "{own}");
+        assert_eq!(parsed_in(&mut client, json!({"sandbox": sandbox}), b"no report"), Value::Null);
+        // A text is something else.
+        assert_eq!(parsed(&mut client, &report), Value::Null);
         client.finish();
     }
 }

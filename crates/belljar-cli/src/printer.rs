@@ -26,7 +26,7 @@ pub use environments::{Several, Steps};
 pub use escape::escape;
 pub use progress::Progress;
 pub use sections::Sections;
-pub use summary::Kept;
+pub use summary::{Kept, bytes};
 
 /// How help looks.
 pub const HELP: clap::builder::Styles = clap::builder::Styles::styled()

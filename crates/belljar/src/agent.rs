@@ -15,7 +15,7 @@ pub use buffer::{BufferError, check_buffer, read_buffer, sealed_buffer};
 pub use frame::{Decoder, Frame, FrameError, Kind, PREFIX, encode};
 pub use message::{
     Close, Collect, Dependencies, Encoding, Fault, Hello, JobLimits, JobRequest, Keep, More, Open, Opened,
-    OutputHead, OutputStream, PartsHead, ProgramKind, Text, ValueHead, Warm,
+    OutputHead, OutputStream, Parse, PartsHead, ProgramKind, Text, ValueHead, Warm,
 };
 pub use parts::{Parts, PartsError, cut, join};
 pub use policy::policy;

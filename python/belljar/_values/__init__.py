@@ -14,7 +14,7 @@ from belljar._values.kept import Kept, keep
 from belljar._values.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, TypeAlias
 
     from belljar._values.annotation import Classes
@@ -54,12 +54,12 @@ def encode(obj: object, *, pickler: Pickler) -> Parts:
     return framed(pickled(obj, pickler=pickler))
 
 
-def encode_call(function: Pickled, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, pickler: Pickler) -> Parts:
-    """For the guest: `decode` there gives the function, the arguments and the keyword arguments."""
-    given, buffers = pickler((args, dict(kwargs)))
-    if not buffers and not function.buffers and len(function.data) + len(given) < LIMIT:
-        return Parts(b"".join((call_sizes(len(function.data), len(given)), function.data, given)), [])
-    return framed(function, Pickled(given, [flat(buffer) for buffer in buffers]))
+def encode_call(function: Pickled, given: tuple[Any, Any], *, pickler: Pickler) -> Parts:
+    """For the guest: `decode` there gives the function and, of `given`, the arguments and the keyword arguments."""
+    data, buffers = pickler(given)
+    if not buffers and not function.buffers and len(function.data) + len(data) < LIMIT:
+        return Parts(b"".join((call_sizes(len(function.data), len(data)), function.data, data)), [])
+    return framed(function, Pickled(data, [flat(buffer) for buffer in buffers]))
 
 
 def call_sizes(function: int, given: int) -> bytes:

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use belljar::agent::{
-    self, Close, Fault, Frame, Hello, Kind, MAX_ITEMS, More, Open, Opened, PROTOCOL, check_buffer, cut,
+    self, Close, Fault, Frame, Hello, Kind, MAX_ITEMS, More, Open, Opened, PROTOCOL, Parse, check_buffer, cut,
 };
 use belljar::pool::Keep;
 use belljar::pyerror::{HintContext, PythonError, hint};
@@ -357,9 +357,10 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells what a text shows of an exception, and what to do about it in a jar of the default policy.
+    /// Tells what a text shows of an exception, and what to do about it in a jar of the default policy; or what a guest
+    /// reported, and what to do about it in its own jar.
     fn parse(&self, frame: Frame, descriptor: Option<OwnedFd>) -> Result<(), Fault> {
-        let id = frame.id;
+        let (id, asked) = (frame.id, read::<Parse>(&frame.header)?);
         let (body, size) = body(frame, descriptor)?;
         if size > MAX_TEXT {
             return Err(fault(
@@ -369,13 +370,24 @@ impl Agent {
             ));
         }
         let text = body.part(0..size as usize)?;
-        let context = HintContext::from(&Policy::default());
-        let found = PythonError::parse(&String::from_utf8_lossy(&text)).map(|mut error| {
-            error.hint = hint(&error, &context);
-            // The client has the text.
-            error.traceback.clear();
-            error
-        });
+        let mut context = HintContext::from(&Policy::default());
+        let mut found = match asked.sandbox {
+            None => PythonError::parse(&String::from_utf8_lossy(&text)),
+            Some(sandbox) => {
+                // One that was closed meanwhile is nobody's fault.
+                if let Some(Ok(sandbox)) = self.rooms.get(sandbox).ok().and_then(|room| room.known()) {
+                    context = sandbox.plan().into();
+                }
+                PythonError::from_frame(&text).ok()
+            }
+        };
+        if let Some(error) = &mut found {
+            error.hint = hint(error, &context);
+            if asked.sandbox.is_none() {
+                // The client has the text.
+                error.traceback.clear();
+            }
+        }
         self.outbox.send(answer::parsed(id, found.as_ref())?);
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use belljar::Sandbox;
 use belljar::agent::{self, Fault, JobRequest, MAX_BODY, MAX_ITEMS, Parts, ProgramKind, Text, read_buffer};
 use belljar::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin};
 use belljar::outcome::{Captured, Status};
@@ -16,6 +17,7 @@ use super::answer::{self, fault, of_error};
 use super::connection::Agent;
 use super::outbox::Letter;
 use super::stream::Client;
+use crate::printer::bytes;
 
 /// The body of a request, checked.
 pub enum Body {
@@ -82,6 +84,7 @@ fn attempt(
 ) -> Result<(Letter, Option<Spoken>), Fault> {
     let sandbox = owner.rooms.get(request.head.sandbox)?.wait()?;
     let pool = owner.pool().ok_or_else(cancelled)?;
+    fits(&sandbox, &request)?;
     let (streamed, early) = (request.head.stream, request.head.early);
     let ends_with_value = request.head.kind == ProgramKind::Invoke;
     let mut job = job(request)?;
@@ -127,6 +130,43 @@ fn attempt(
             Ok((answer::outcome(id, *outcome)?, None))
         }
     }
+}
+
+/// What the guest must copy, and the files of a fresh /jar, are more than it may have: known before anything runs.
+fn fits(sandbox: &Sandbox, request: &Request) -> Result<(), Fault> {
+    let (head, limits) = (&request.head, sandbox.plan().limits());
+    let memory = head
+        .limits
+        .memory
+        .map_or(limits.memory, |tighter| tighter.min(limits.memory));
+    // An encoding begins with what is copied; parts that follow are used where they lie.
+    let copied = match head.kind {
+        ProgramKind::Invoke => head.parts.first(),
+        ProgramKind::Evaluate => head.parts.get(1),
+        _ => None,
+    };
+    let copied = copied.copied().unwrap_or_default();
+    if copied > memory {
+        let (size, most) = (bytes(copied), bytes(memory));
+        return Err(fault(
+            "large",
+            format!("cannot send the arguments: {size}, and the jar has {most} of memory"),
+            Some(
+                "give it more with --memory, or give the data as a file: with --mount, or among the job's own",
+            ),
+        ));
+    }
+    let files = head.parts.iter().rev().take(head.files.len());
+    let files = files.fold(0u64, |sum, size| sum.saturating_add(*size));
+    if files > limits.disk && sandbox.plan().workdir().is_none() {
+        let (size, most) = (bytes(files), bytes(limits.disk));
+        return Err(fault(
+            "large",
+            format!("cannot send the job's files: {size}, and the jar has {most} of disk"),
+            Some("give it more with --disk, or show their folder with --mount"),
+        ));
+    }
+    Ok(())
 }
 
 /// A value that is the answer; what was printed comes before it.

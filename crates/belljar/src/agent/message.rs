@@ -236,6 +236,14 @@ pub struct Warm {
     pub workers: usize,
 }
 
+/// Asks for an exception in a text, with a hint.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Parse {
+    /// The body is no text: it is what the runtime of a guest of this sandbox reported of one of several calls.
+    pub sandbox: Option<u64>,
+}
+
 /// Which stream a piece of output is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -169,19 +169,24 @@ fn exception(plan: &Plan, seen: &Watched) -> Option<PythonError> {
     let mut error = PythonError::from_frame(&frame.header)
         .inspect_err(|error| tracing::debug!(%error, "the guest's report is dropped"))
         .ok()?;
-    let limits = plan.limits();
-    let context = HintContext {
-        network: plan.network(),
-        memory: limits.memory,
-        pids: limits.pids,
-        disk: limits.disk,
-        open_files: limits.open_files,
-        // An environment is one too, and what is missing there is asked for, not installed.
-        venv: plan.has_venv() && !plan.interpreter().starts_with(crate::environment::INSIDE),
-        workdir: plan.workdir().is_some(),
-    };
-    error.hint = hint(&error, &context);
+    error.hint = hint(&error, &HintContext::from(plan));
     Some(error)
+}
+
+impl From<&Plan> for HintContext {
+    fn from(plan: &Plan) -> Self {
+        let limits = plan.limits();
+        Self {
+            network: plan.network(),
+            memory: limits.memory,
+            pids: limits.pids,
+            disk: limits.disk,
+            open_files: limits.open_files,
+            // An environment is one too, and what is missing there is asked for, not installed.
+            venv: plan.has_venv() && !plan.interpreter().starts_with(crate::environment::INSIDE),
+            workdir: plan.workdir().is_some(),
+        }
+    }
 }
 
 /// What a fresh /jar holds that was not put there, and, if the caller wants it, a copy of it.

@@ -7,12 +7,13 @@ from pickle import dumps as plain_dumps
 from types import FunctionType
 
 from . import _frames as frames
-from ._errors import BelljarError, GuestError, JobCancelled, SetupError, ValueRefused
+from ._errors import GuestError, JobCancelled, SetupError, ValueRefused
 from ._job import Teller, job, text, to_own_streams
 from ._outcome import read
 from ._plain import ARGUMENTS, Involved, Plain
 from ._run import decoded, finish
 from ._values import Parts, Pickled, call_sizes, classes, encode, encode_call, pickled
+from ._verdict import keep, throw, whole
 from ._wait import Request
 
 TYPE_CHECKING = False
@@ -187,11 +188,18 @@ class Callee:
             return decoded(value, self.classes())
         if frame is None:
             raise SetupError("the agent gave no answer")
-        raise failure(read(frame.parts(frame.head()["parts"])))
+        throw(failure(self._with_known(read(frame.parts(frame.head()["parts"])))))
 
     def outcome(self, answer: Answer) -> Outcome:
         """All that is known of a call."""
-        return finish(answer, self.classes())
+        return self._with_known(finish(answer, self.classes()))
+
+    def _with_known(self, outcome: Outcome) -> Outcome:
+        if outcome._exception is not None:
+            from ._known import Known
+
+            outcome._known = Known(self.function, self.room.policy.values.get("raises", ()))
+        return outcome
 
     def classes(self) -> Any:
         """The classes that the function's return annotation names, resolved at the first call."""
@@ -200,17 +208,17 @@ class Callee:
         return self._classes
 
 
-def failure(outcome: Outcome) -> BelljarError:
+def failure(outcome: Outcome) -> Exception:
     """What a call raises that has no value."""
     error = outcome.exception
     if error is not None and error.type_name == REFUSED:
         # The function has returned; it is the value that cannot come out.
         reason, _, fix = error.message.rpartition("; ")
-        return ValueRefused(reason or fix, fix if reason else None)
+        return keep(ValueRefused(reason or fix, fix if reason else None), outcome)
     if error is not None:
-        return error
+        return whole(outcome, error)
     if outcome.status == "cancelled":
-        return JobCancelled("the job was cancelled")
+        return keep(JobCancelled("the job was cancelled"), outcome)
     ended = GuestError("the guest exited before the function had returned", "let the function return; do not exit")
     ended.exit_code, ended.outcome = outcome.exit_code, outcome
     return ended

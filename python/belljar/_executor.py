@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._keywords import PolicyKeywords
+    from ._keywords import CallKeywords
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class SandboxExecutor(Executor):
     """Calls run in jars of one sandbox, `max_workers` at once. A thread waits for each; none runs guest code."""
 
-    def __init__(self, max_workers: int | None = None, **options: Unpack[PolicyKeywords]) -> None:
+    def __init__(self, max_workers: int | None = None, **options: Unpack[CallKeywords]) -> None:
         if max_workers is None:
             max_workers = 2 * (os.cpu_count() or 1)
         self._sandbox = Sandbox(**options)

@@ -46,7 +46,13 @@ class PolicyKeywords(TypedDict, total=False):
     refresh: bool | None
 
 
-class DecoratorKeywords(PolicyKeywords, total=False):
+class CallKeywords(PolicyKeywords, total=False):
+    """What whoever calls functions takes besides: `Sandbox` and `SandboxExecutor`."""
+
+    raises: Sequence[type[Exception]] | None
+
+
+class DecoratorKeywords(CallKeywords, total=False):
     """What `sandbox` takes."""
 
     on_output: OnOutput | None

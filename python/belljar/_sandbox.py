@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._guest import Guest
-    from ._keywords import PolicyKeywords, SandboxRunKeywords
+    from ._keywords import CallKeywords, SandboxRunKeywords
     from ._outcome import Outcome
     from ._rooms import Room
     from ._wait import Request
@@ -40,7 +40,7 @@ LIMITS = ("timeout", "memory", "cpu_seconds", "pids", "output")
 class Sandbox:
     """A policy and its pool. `with Sandbox(...) as box:` or `async with`; it may be used from any thread or task."""
 
-    def __init__(self, **options: Unpack[PolicyKeywords]) -> None:
+    def __init__(self, **options: Unpack[CallKeywords]) -> None:
         self.policy = Policy(options)
         self._place = PolicyPlace(self.policy)
         self._open: tuple[_agent.Agent, Room] | None = None

@@ -175,7 +175,8 @@ def exceptions(key: str, value: Any) -> list[type[Exception]]:
         try:
             layout(cls)
         except Unfit as why:
-            raise TypeError(f"{key}=[…]: {cls!r} {why}") from None
+            cure = "name classes such as httpx.HTTPError, and catch GuestError for the rest"
+            raise TypeError(f"{key}=[…]: {cls!r} {why}; {cure}") from None
     return list(value)
 
 

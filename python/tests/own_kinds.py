@@ -338,7 +338,7 @@ def state(error: BaseException) -> dict[str, Any]:
 
 
 def ran(function: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """What it raised or gave, and what of this file ran meanwhile, until all of it was let go."""
+    """What it raised or gave, and what of this file ran meanwhile."""
     seen: list[str] = []
 
     def notice(frame: Any, event: str, _: Any) -> None:

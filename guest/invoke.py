@@ -19,7 +19,7 @@ F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
 def invoke(kind, name, job, names, send, reported):
     """Gives what to call; that gives the frame to send."""
     leave, parts = receive(job.pop("parcel", None))
-    values = ready(names)
+    values, job["names"] = ready(names), names
     sys.meta_path.insert(0, Finder(names))
     if kind == "invoke":
         job["quiet"] = True

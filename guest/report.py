@@ -50,7 +50,16 @@ def gather(error, trace, job, display):
         "causes": guarded(causes, error, default=[]),
         "bases": [bare_name(kind) for kind in type(error).__mro__ if id(kind) in BUILTIN_ERRORS and kind is not object],
         "args": guarded(plain_args, error),
+        "chain": chain(error, job),
     }
+
+
+def chain(error, job):
+    """What a client needs to make it again. Jobs that came without a parcel have none that would."""
+    try:
+        return job["names"]("chain")["chain"](error, globals()) if "names" in job else []
+    except BaseException:
+        return []
 
 
 def guarded(function, *args, default=None):

@@ -140,6 +140,7 @@ def ahead():
     """What a job with a parcel needs. Its client's cloudpickle takes longer to import than the job to run."""
     before = dict(sys.modules)
     boot["load"]("invoke")["ready"](boot["names"])["part"]("values_types")
+    boot["load"]("chain")
     for name in "_pickle", "_ast":
         __import__(name)
     hidden.keep("invoke", before)

@@ -9,5 +9,9 @@ fuzz_target!(|header: &[u8]| {
         assert!(error.hint.is_none(), "hints are the host's");
         assert!(header.len() <= 1 << 20);
         serde_json::to_vec(&error).expect("json");
+        for (place, link) in error.chain.iter().enumerate() {
+            let others = link.cause.iter().chain(&link.context);
+            assert!(others.chain(link.members.iter().flatten()).all(|other| *other < place), "a circle");
+        }
     }
 });

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._sandboxed import Sandboxed as Sandboxed
     from ._values.kept import Kept as Kept
     from ._values.kept import keep as keep
+    from ._verdict import outcome_of as outcome_of
     from ._warm import Statistics as Statistics
     from ._warm import Warmed as Warmed
     from ._warm import statistics as statistics
@@ -48,6 +49,7 @@ _NAMES = {
     "_run": "arun arun_command arun_file run run_command run_file",
     "_sandbox": "Sandbox",
     "_values.kept": "Kept keep",
+    "_verdict": "outcome_of",
     "_version": "VERSION",
     "_warm": "Statistics Warmed statistics",
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from . import _agent
 from . import _frames as frames
 from ._capture.call import Captured
-from ._errors import BelljarError, GuestError, JobCancelled, SetupError, ValueRefused
+from ._errors import GuestError, JobCancelled, SetupError, ValueRefused
 from ._job import COLLECT, Teller, job, text, to_own_streams
 from ._outcome import read
 from ._run import decoded, drafted, finish
 from ._values import classes
+from ._verdict import keep, throw, whole
 from ._wait import Request
 
 TYPE_CHECKING = False
@@ -113,11 +114,19 @@ class Callee:
             return decoded(value, self.classes())
         if frame is None:
             raise SetupError("the agent gave no answer")
-        raise failure(read(frame.parts(frame.head()["parts"])))
+        throw(failure(self.with_known(read(frame.parts(frame.head()["parts"])))))
 
     def outcome(self, request: Request, answer: Answer) -> Outcome:
         """All that is known of a call."""
-        return finish(request, answer, self.classes())
+        return self.with_known(finish(request, answer, self.classes()))
+
+    def with_known(self, outcome: Outcome) -> Outcome:
+        """The same, with the classes that its exception may be."""
+        if outcome._exception is not None:
+            from ._known import Known
+
+            outcome._known = Known(self.function, self.room.policy.values.get("raises", ()))
+        return outcome
 
     def classes(self) -> Any:
         """The classes that the function's return annotation names, resolved at the first call."""
@@ -126,17 +135,17 @@ class Callee:
         return self._classes
 
 
-def failure(outcome: Outcome) -> BelljarError:
+def failure(outcome: Outcome) -> Exception:
     """What a call raises that has no value."""
     error = outcome.exception
     if error is not None and error.type_name == REFUSED:
         # The function has returned; it is the value that cannot come out.
         reason, _, fix = error.message.rpartition("; ")
-        return ValueRefused(reason or fix, fix if reason else None)
+        return keep(ValueRefused(reason or fix, fix if reason else None), outcome)
     if error is not None:
-        return error
+        return whole(outcome, error)
     if outcome.status == "cancelled":
-        return JobCancelled("the job was cancelled")
+        return keep(JobCancelled("the job was cancelled"), outcome)
     ended = GuestError("the guest exited before the function had returned", "let the function return; do not exit")
     ended.exit_code, ended.outcome = outcome.exit_code, outcome
     return ended

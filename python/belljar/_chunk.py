@@ -102,7 +102,7 @@ class Chunk:
             self.found += [Result(refused="the guest came to its end and gave no result for it")] * self.left
             self.left = 0
         for result in self.found:
-            yield result.outcome(whole)
+            yield self.callee.with_known(result.outcome(whole))
         for _ in range(self.left):
             yield whole
 

@@ -1,4 +1,5 @@
-"""What belljar raises. A guest can choose the name and the text of an exception, never a class of the host's."""
+"""What belljar raises. A guest can choose the name and the text of an exception, never a class of the host's but the
+user's own exceptions (`_known.py`)."""
 
 from __future__ import annotations
 

@@ -48,10 +48,11 @@ class PolicyKeywords(TypedDict, total=False):
 
 
 class SandboxKeywords(PolicyKeywords, total=False):
-    """What `Sandbox` takes."""
+    """What whoever calls functions takes besides: `Sandbox` and `SandboxExecutor`."""
 
     files: Mapping[str, Content] | None
     collect: int | str | None
+    raises: Sequence[type[Exception]] | None
 
 
 class DecoratorKeywords(SandboxKeywords, total=False):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._apply import Draft
+    from ._known import Known
 
 
 class File:
@@ -160,6 +161,8 @@ class Outcome:
         self.cold: str | None = fields.get("cold")
         self._exception: dict[str, Any] | None = fields["exception"]
         self._draft: Draft | None = None
+        # The classes of the caller's own that it may raise.
+        self._known: Known | None = None
 
     @property
     def stdout(self) -> str:
@@ -178,7 +181,8 @@ class Outcome:
 
     @property
     def exception(self) -> errors.GuestError | None:
-        """The error that `check()` would raise, or None."""
+        """What belljar knows of a bad end, or None. `check()` raises an exception of your own class instead, where the
+        guest raised one."""
         from ._verdict import error
 
         return error(self)
@@ -187,9 +191,13 @@ class Outcome:
         """Raises what the guest raised, or the limit that ended it; gives the outcome itself if all is well."""
         error = self.exception
         if error is not None:
-            raise error
+            from ._verdict import throw, whole
+
+            throw(whole(self, error))
         if self.status == "cancelled":
-            raise errors.JobCancelled("the job was cancelled")
+            from ._verdict import keep
+
+            raise keep(errors.JobCancelled("the job was cancelled"), self)
         return self
 
     def apply(self, allow: Iterable[str] = ()) -> Mapping[str, str]:
@@ -227,6 +235,10 @@ class Outcome:
             "usage": dict(self.usage._fields),
             "isolation": dict(self.isolation._fields),
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A function need not pickle.
+        return {**self.__dict__, "_known": None}
 
     def __repr__(self) -> str:
         more = f" {errors.printable(str(self._exception['type']))}" if self._exception else ""

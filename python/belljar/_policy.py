@@ -170,6 +170,20 @@ def dependencies(key: str, value: Any) -> Any:
     return names(key, value)
 
 
+def exceptions(key: str, value: Any) -> list[type[Exception]]:
+    if not isinstance(value, (list, tuple)):
+        raise wrong(key, value, "is no list of exception classes, such as [BudgetError]", TypeError)
+    from ._own import Unfit, layout
+
+    for cls in value:
+        try:
+            layout(cls)
+        except Unfit as why:
+            cure = "name classes such as httpx.HTTPError, and catch GuestError for the rest"
+            raise TypeError(f"{key}=[…]: {cls!r} {why}; {cure}") from None
+    return list(value)
+
+
 #: Every key of a policy document, and what checks it.
 KEYS: dict[str, Callable[[str, Any], Any]] = {
     "python": a_python,
@@ -201,6 +215,7 @@ MORE: dict[str, Callable[[str, Any], Any]] = {
     "preload": names,
     "modules": modules,
     "dependencies": dependencies,
+    "raises": exceptions,
     "allow_builds": a_switch,
     "allow_urls": a_switch,
     "refresh": a_switch,

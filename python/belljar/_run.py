@@ -32,6 +32,8 @@ OPTIONS = ("args", "files", "inputs", "stdin", "on_output", "collect")
 
 def place_for(given: Mapping[str, Any], source: str | bytes | None) -> tuple[Place, dict[str, str]]:
     """Where a single run takes place, and its own variables: those need no sandbox of their own."""
+    if "raises" in given:
+        raise TypeError("raises= is for functions: @sandbox(raises=[…]), or Sandbox(raises=[…]).call")
     policy = Policy(given, OPTIONS)
     env = policy.values.pop("env", {})
     return PolicyPlace(policy, source), env

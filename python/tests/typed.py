@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import assert_type
 
-from belljar import Outcome, Sandbox, SandboxExecutor, Statistics, Warmed, run, sandbox, statistics
+from belljar import Outcome, Sandbox, SandboxExecutor, Statistics, Warmed, outcome_of, run, sandbox, statistics
 
 
 @sandbox(memory="512M")
@@ -97,6 +97,10 @@ def calls() -> None:
     one("x")  # refused: arg-type
     one(1, wrod="x")  # refused: call-arg
     run("1", memroy=1)  # refused: call-arg
+    run("1", raises=[KeyError])  # refused: call-arg
+    Sandbox(raises=[KeyError, 5])  # refused: list-item
+    assert_type(one.options(raises=[KeyError])(3), list[int])
+    assert_type(outcome_of(KeyError()), Outcome | None)
     sandbox(timeout=[])  # refused: call-overload
     Sandbox().call(one, "x")  # refused: call-overload
 

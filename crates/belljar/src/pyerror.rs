@@ -3,6 +3,7 @@
 //! It comes from the guest's own report ([`PythonError::from_frame`]) or from any text ([`PythonError::parse`]). Both are
 //! guest bytes: every length is capped, and what may reach a terminal goes through [`printable`].
 
+mod chain;
 mod frame;
 mod hints;
 mod parse;
@@ -13,6 +14,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use chain::Link;
 pub use frame::FrameError;
 pub use hints::{HintContext, hint};
 pub use printable::printable;
@@ -53,6 +55,10 @@ pub struct PythonError {
     /// Its arguments, where they are plain data.
     #[serde(default)]
     pub args: Option<serde_json::Value>,
+    /// The exception itself, last, and before it what led to it and the members of groups; empty where no client asked
+    /// for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<Link>,
 }
 
 /// One frame of a traceback.

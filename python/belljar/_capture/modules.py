@@ -53,9 +53,24 @@ class Found(NamedTuple):
         return archive if isinstance(archive, str) else None
 
 
+# As it is written in the module: one that makes its attributes up, or loads at the first look, is not asked.
+names_in: Any = vars(ModuleType)["__dict__"].__get__
+
+
 def spec_of(module: ModuleType) -> Any:
-    """As it is written in the module: one that makes its attributes up is not asked."""
-    return vars(module).get("__spec__")
+    return names_in(module).get("__spec__")
+
+
+def is_own(module: object, mine: str = "") -> bool:
+    """Whether a module is the caller's own: neither of the standard library nor installed, unless it is of the package
+    `mine`."""
+    if not issubclass(type(module), ModuleType):
+        return False
+    name = names_in(module).get("__name__")
+    if type(name) is not str:
+        return False
+    kind = classify(name, module, spec_of(module), (), frozenset()).kind  # type: ignore[arg-type]
+    return kind == OWN or name in MAIN or (kind == MISSING and name.partition(".")[0] == mine)
 
 
 def classify(name: str, module: ModuleType | None, spec: Any, folders: Iterable[str], names: frozenset[str]) -> Found:
@@ -81,7 +96,7 @@ def classify(name: str, module: ModuleType | None, spec: Any, folders: Iterable[
 
 def file_of(module: ModuleType | None, spec: Any) -> str | None:
     """The file of a module. What it says of itself counts only where its spec says nothing."""
-    for path in (getattr(spec, "origin", None), vars(module).get("__file__") if module is not None else None):
+    for path in (getattr(spec, "origin", None), names_in(module).get("__file__") if module is not None else None):
         if isinstance(path, str) and os.path.isabs(path) and path.endswith(SUFFIXES):
             return path
     return None

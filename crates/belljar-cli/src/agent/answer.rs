@@ -185,6 +185,10 @@ fn document(outcome: &Outcome) -> Vec<u8> {
             told.insert("errno".into(), error.errno.into());
             told.insert("filename".into(), error.filename.clone().into());
             told.insert("args".into(), error.args.clone().unwrap_or_default());
+            told.insert(
+                "chain".into(),
+                serde_json::to_value(&error.chain).unwrap_or_default(),
+            );
         }
         fields.insert("cold".into(), outcome.cold.as_deref().into());
         if let Some(refused) = &outcome.refused {

@@ -1,7 +1,6 @@
 //! The guest's own report of an exception: the header of a `raised` frame.
 
-use serde_json::Value;
-
+use super::chain::{is_sound, size};
 use super::{Frame, PythonError};
 
 const HEADER: usize = 1 << 20;
@@ -56,6 +55,9 @@ impl PythonError {
         lists.into_iter().flatten().for_each(|text| cut(text, SHORT));
         error.filename.iter_mut().for_each(|text| cut(text, SHORT));
         error.args = error.args.filter(|args| size(args) <= ARGS);
+        if !is_sound(&error.chain) {
+            error.chain.clear();
+        }
         for Frame {
             file,
             function,
@@ -84,27 +86,13 @@ fn cut(text: &mut String, most: usize) {
     }
 }
 
-/// About how many bytes a value takes.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() + 8,
-        Value::Array(items) => items.iter().map(size).sum::<usize>() + 8,
-        Value::Object(items) => {
-            items
-                .iter()
-                .map(|(key, item)| key.len() + size(item))
-                .sum::<usize>()
-                + 8
-        }
-        _ => 8,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::Value;
 
     use super::*;
+    use crate::pyerror::Link;
 
     const LEAST: &str = r#"{"type_name": "MemoryError", "message": "", "frames": [], "traceback": ""}"#;
 
@@ -132,6 +120,29 @@ mod tests {
         error.message.clear();
         let many = PythonError::from_frame(&serde_json::to_vec(&error).unwrap());
         assert!(matches!(many, Err(FrameError::TooMany { what: "frames", .. })));
+    }
+
+    #[test]
+    fn a_chain_is_taken_whole_or_not_at_all() {
+        let mut error = PythonError::from_frame(LEAST.as_bytes()).unwrap();
+        let cause = Link {
+            classes: vec![("app".into(), "BudgetError".into())],
+            state: vec![("amount".into(), 5.into())],
+            ..Link::default()
+        };
+        let last = Link {
+            cause: Some(0),
+            ..Link::default()
+        };
+        error.chain = vec![cause, last];
+        let read = PythonError::from_frame(&serde_json::to_vec(&error).unwrap()).unwrap();
+        assert_eq!(read, error);
+        error.chain[0].context = Some(1);
+        let circle = PythonError::from_frame(&serde_json::to_vec(&error).unwrap()).unwrap();
+        assert_eq!(
+            (circle.type_name.as_str(), circle.chain.len()),
+            ("MemoryError", 0)
+        );
     }
 
     proptest! {

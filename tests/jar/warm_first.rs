@@ -5,7 +5,7 @@ use belljar::outcome::Status;
 use belljar::{Outcome, Pool, Sandbox};
 
 use crate::glass::{code, expect, stdout, told};
-use crate::warm::{Warm, pool_with, until, with_module};
+use crate::warm::{Warm, pool, pool_with, until, with_module};
 
 const EARLY: &str = "no worker was ready yet";
 
@@ -77,6 +77,22 @@ both! {
         }
         let outcome = wanted.wait().expect("an outcome");
         assert_eq!((stdout(&outcome).as_str(), outcome.cold.as_deref()), ("wanted\n", Some(EARLY)), "{}", told(&outcome));
+    }
+
+    fn a_template_that_takes_its_time_holds_up_no_other_sandbox(_who) {
+        let (_folder, jar) = never_ready();
+        let (pool, other) = (pool(), crate::glass::jar(|_| {}));
+        let waiting: Vec<_> = (0..2 * processors()).map(|_| pool.spawn(&jar, code("")).expect("a task")).collect();
+        until("workers are asked for", || pool.stats().making == waiting.len());
+        let task = pool.spawn(&other, code("print('ran')")).expect("a task");
+        until("it ran", || task.is_finished());
+        assert_eq!(stdout(&task.wait().expect("an outcome")), "ran\n");
+        // Control: the first ones still wait, and are ended.
+        assert_eq!(pool.stats().queued, waiting.len());
+        for task in waiting {
+            task.kill();
+            expect(&task.wait().expect("an outcome"), Status::Cancelled);
+        }
     }
 
     fn a_template_that_fails_fails_no_job(_who) {

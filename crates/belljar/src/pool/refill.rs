@@ -107,7 +107,8 @@ fn next(core: &Core, state: &mut State) -> Action {
         return action;
     }
     let workers: usize = state.shelves.values().map(workers).sum();
-    let making: usize = state.shelves.values().map(|shelf| shelf.making.len()).sum();
+    let ready = state.shelves.values().filter(|shelf| shelf.modules.is_some());
+    let making: usize = ready.map(|shelf| shelf.making.len()).sum();
     let memory: u64 = state.shelves.values().map(Shelf::memory).sum();
     let full = workers + state.emptying >= core.settings.max_workers || memory >= core.settings.max_memory;
     let mut order: Vec<(bool, Instant, Digest)> = state
@@ -145,9 +146,10 @@ fn next(core: &Core, state: &mut State) -> Action {
                 None => continue,
             }
         };
-        // Making more at once only makes each of them slower.
+        // Making more at once only makes each of them slower; those whose template is not ready make nobody else wait.
         let at_once = if supplied { cores } else { 2 * cores };
-        if making >= at_once {
+        let ready = shelf.modules.is_some();
+        if at_once <= if ready { making } else { shelf.making.len() } {
             continue;
         }
         // Nobody waits for this one, and jobs have all processors.

@@ -114,6 +114,8 @@ python-check: $(TOOLS)
 	$(VENV)/bin/mypy guest/tests
 	$(VENV)/bin/mypy python/belljar
 	MYPYPATH=python $(VENV)/bin/mypy python/tests
+	# Typed code of a user, which both must see alike: pyproject.toml names it.
+	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
 	MYPYPATH=python $(VENV)/bin/mypy examples
 	MYPYPATH=python:tests/packages $(VENV)/bin/mypy tests/packages/run.py
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
+import in_a_row
 import numpy
 from page import TIMES, double, machine, table, turns
 
@@ -178,9 +179,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--only", choices=["in-a-row"], help="one section; the rest of the page stays as it is")
     args = parser.parse_args()
     os.environ["BELLJAR_BIN"] = args.belljar
     seen = machine(written=args.write is not None)
+    last = in_a_row.section(args.belljar, seen, 30)
+    print(last, flush=True)
+    if args.only:
+        if args.write:
+            page = args.write / "package.md"
+            before = page.read_text(encoding="utf-8").partition(f"\n{in_a_row.HEADING}\n")[0]
+            page.write_text(f"{before}\n{last}", encoding="utf-8")
+        return
     rows: list[tuple[str, str, str, str, str]] = []
 
     def row(what: str, ours: list[float], theirs: list[float], peer: str, reach: str, *, faster: bool = False) -> None:
@@ -237,7 +247,8 @@ there. So what belljar pays for is the number of chunks: 4 with 2,500 items each
 
 The array and the rows go into a jar and come back out of it. The pipe leads to a process that is already there,
 unpickles them, and pickles them again, without any isolation.
-"""
+
+{last}"""
     if args.write:
         (args.write / "package.md").write_text(text, encoding="utf-8")
 

@@ -1,24 +1,59 @@
-"""mypy --strict sees the types of the original function, however it is decorated."""
+"""mypy and pyright see the types of the original function, however it is decorated."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from support import ROOT
+import pytest
+from support import PACKAGE
 
-SAMPLE = Path(__file__).with_name("typed.py")
+SAMPLE = Path(__file__).with_name("typed.py").read_text()
+COMMENT = re.compile(r"  # type: ignore\[([\w-]+)\]  # pyright: ignore\[([\w, ]+)\]$", re.MULTILINE)
+# As pyproject.toml has it for `make check`.
+PYRIGHT = {
+    "include": ["typed.py"],
+    "extraPaths": [str(PACKAGE)],
+    "pythonVersion": "3.10",
+    "typeCheckingMode": "strict",
+    "enableTypeIgnoreComments": False,
+    "reportUnnecessaryTypeIgnoreComment": "error",
+}
 
 
-def test_mypy_sees_the_original(tmp_path: Path) -> None:
-    """Every `assert_type` of the sample holds, and exactly the lines that say so are refused."""
-    words = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(tmp_path), str(SAMPLE)]
-    told = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT, timeout=300)
-    lines = enumerate(SAMPLE.read_text().splitlines(), 1)
-    wanted = {(number, found[1]) for number, line in lines if (found := re.search(r"  # refused: (\S+)$", line))}
-    assert len(wanted) > 10
-    errors = re.findall(rf"^{SAMPLE.relative_to(ROOT)}:(\d+): error: .*\[([a-z-]+)\]$", told.stdout, re.MULTILINE)
-    seen = {(int(number), code) for number, code in errors}
-    assert seen == wanted and told.stdout.count(": error: ") == len(errors), told.stdout + told.stderr
+def told(folder: Path, *words: str) -> str:
+    command = [sys.executable, "-m", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=300)
+    assert ended.returncode in (0, 1), ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def mypy(folder: Path) -> set[tuple[int, str]]:
+    """Lines that are refused, and why."""
+    text = told(folder, "mypy", "--strict", "--python-version", "3.10", "--no-error-summary", "typed.py")
+    errors = re.findall(r"^typed\.py:(\d+): error: .*\[([a-z-]+)\]$", text, re.MULTILINE)
+    assert text.count(": error: ") == len(errors), text
+    return {(int(line), code) for line, code in errors}
+
+
+def pyright(folder: Path) -> set[tuple[int, str]]:
+    """The same."""
+    (folder / "pyrightconfig.json").write_text(json.dumps(PYRIGHT))
+    found = json.loads(told(folder, "pyright", "--outputjson", "--pythonpath", sys.executable))
+    assert found["summary"]["filesAnalyzed"] == 1, found
+    return {(each["range"]["start"]["line"] + 1, each["rule"]) for each in found["generalDiagnostics"]}
+
+
+@pytest.mark.parametrize(("number", "checker"), [(1, mypy), (2, pyright)], ids=["mypy", "pyright"])
+def test_the_original_is_seen(number: int, checker: Callable[[Path], set[tuple[int, str]]], tmp_path: Path) -> None:
+    """Every `assert_type` holds; without the comments, the lines that have them are refused for what they say."""
+    (tmp_path / "typed.py").write_text(SAMPLE)
+    assert checker(tmp_path) == set()
+    (tmp_path / "typed.py").write_text(COMMENT.sub("", SAMPLE))
+    found = [(line, said) for line, text in enumerate(SAMPLE.splitlines(), 1) if (said := COMMENT.search(text))]
+    assert len(found) > 10
+    assert checker(tmp_path) == {(line, code) for line, said in found for code in said[number].split(", ")}

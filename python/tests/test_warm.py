@@ -31,6 +31,24 @@ async def items() -> AsyncIterator[int]:
     yield 3
 
 
+class TestInARow:
+    def test_only_the_first_call_is_slow(self, tmp_path: Path) -> None:
+        """The function needs what the template imports, and both take their time for it."""
+        (tmp_path / "takes_long.py").write_text("import time\ntime.sleep(2)\n")
+
+        @sandbox(preload=["takes_long"], modules=[tmp_path / "takes_long.py"])
+        def work() -> None:
+            import takes_long  # type: ignore[import-not-found]  # noqa: F401
+
+        reasons = [work.outcome().check().cold for _ in range(3)]
+        assert reasons == ["no worker was ready yet", None, None]
+
+    def test_but_no_call_waits_for_what_it_does_not_need(self, tmp_path: Path) -> None:
+        (tmp_path / "never_ends.py").write_text("import time\ntime.sleep(3600)\n")
+        with Sandbox(preload=["never_ends"], modules=[tmp_path / "never_ends.py"]) as box:
+            assert [box.run("1").check().cold for _ in range(4)] == ["no worker was ready yet"] * 4
+
+
 class TestWarm:
     def test_workers_are_ready_and_have_what_was_asked_for(self) -> None:
         with Sandbox(preload=["csv", "no_such_module"]) as box:

@@ -1,4 +1,7 @@
-"""What mypy must see in decorated functions; test_typing.py runs it over this file. A line that must be refused says so."""
+"""Typed code of a user: mypy and pyright both accept it, as strict as they are.
+
+A line that they must refuse has a comment for each of them; a comment without need is an error, too.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +73,40 @@ class Thing:
     def static_above(number: int) -> list[str]:
         return []
 
+    @sandbox(timeout=5)
+    @classmethod
+    async def aabove(cls, number: int) -> bytes:
+        return b""
+
+    @staticmethod
+    @sandbox
+    async def astatic_below(number: int) -> str:
+        return ""
+
+    @sandbox
+    @staticmethod
+    async def astatic_above(number: int) -> str:
+        return ""
+
+    @classmethod
+    @sandbox
+    def streams_below(cls, number: int) -> Iterator[int]:
+        yield number
+
+    @staticmethod
+    @sandbox
+    def compare(one: Thing, other: Thing) -> bool:
+        return one is other
+
+    @sandbox
+    @staticmethod
+    def compare_above(one: Thing, other: Thing) -> bool:
+        return one is other
+
+    @sandbox
+    async def astreams(self, number: int) -> AsyncIterator[int]:
+        yield number
+
 
 class Part(Thing):
     pass
@@ -94,15 +131,18 @@ def calls() -> None:
     assert_type(SandboxExecutor(1).submit(one, 3), Future[list[int]])
     like: Callable[[int], Coroutine[Any, Any, str]] = two
     assert like is two
-    one("x")  # refused: arg-type
-    one(1, wrod="x")  # refused: call-arg
-    run("1", memroy=1)  # refused: call-arg
-    run("1", raises=[KeyError])  # refused: call-arg
-    Sandbox(raises=[KeyError, 5])  # refused: list-item
+    one("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    one(1, wrod="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    one.options(tiemout=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    one.warm("2")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    items("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    run("1", memroy=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    run("1", raises=[KeyError])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Sandbox(raises=[KeyError, 5])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     assert_type(one.options(raises=[KeyError])(3), list[int])
     assert_type(outcome_of(KeyError()), Outcome | None)
-    sandbox(timeout=[])  # refused: call-overload
-    Sandbox().call(one, "x")  # refused: call-overload
+    sandbox(timeout=[])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    Sandbox().call(one, "x")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 def methods(thing: Thing, part: Part) -> None:
@@ -121,12 +161,21 @@ def methods(thing: Thing, part: Part) -> None:
     assert_type(Thing.static_below.outcome(1), Outcome)
     assert_type(Thing.static_above(1), list[str])
     assert_type(thing.static_above(1), list[str])
-    thing.method("x")  # refused: arg-type
-    Thing.below("x")  # refused: arg-type
-    thing.below("x")  # refused: arg-type
-    Thing.static_below("x")  # refused: arg-type
-    thing.static_above("x")  # refused: arg-type
-    thing.method.outcome(1)  # refused: attr-defined
+    assert_type(thing.method(number=1), float)
+    assert_type(Thing.method.map([thing], [1]), Iterator[float])
+    assert_type(Thing.method.options(timeout=1)(thing, 1), float)
+    assert_type(thing.streams_below(1), Iterator[int])
+    assert_type(Thing.streams_below(1), Iterator[int])
+    assert_type(Thing.compare(thing, thing), bool)
+    assert_type(Thing.compare_above(thing, thing), bool)
+    thing.method("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Thing.below("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    thing.below("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Thing.above("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Thing.compare(thing, 1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Thing.static_below("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    thing.static_above("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    thing.method.outcome(1)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
 
 
 async def tasks(thing: Thing) -> None:
@@ -144,4 +193,14 @@ async def tasks(thing: Thing) -> None:
     assert_type(await Thing.abelow(1), str)
     assert_type(await Sandbox().acall(one, 1), list[int])
     assert_type(await Sandbox().acall(two, 1), str)
-    await two("x")  # refused: arg-type
+    assert_type(await Thing.aabove(1), bytes)
+    assert_type(await thing.aabove(1), bytes)
+    assert_type(await Thing.astatic_below(1), str)
+    assert_type(await thing.astatic_below(1), str)
+    assert_type(await Thing.astatic_above(1), str)
+    assert_type(await thing.astatic_above(1), str)
+    assert_type(thing.astreams(1), AsyncIterator[int])
+    await thing.amethod("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await Thing.aabove("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await thing.astatic_below("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await two("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -33,6 +33,7 @@ mod teardown;
 mod version2;
 mod warm;
 mod warm_crowd;
+mod warm_first;
 mod warm_murder;
 mod warm_neighbours;
 mod warm_pairs;

@@ -9,6 +9,7 @@
 mod core;
 mod crowd;
 mod deliver;
+mod first;
 mod frame;
 mod job;
 mod processors;

@@ -131,15 +131,13 @@ impl Core {
             if let Some(reason) = shelf.cold(now) {
                 return Ok(Taken::Cold(reason));
             }
-            // An interpreter of its own is there sooner than a template and a worker of it.
+            let may_be_first = may_be_first && self.settings.cold_first;
             if may_be_first
-                && self.settings.cold_first
                 && shelf.modules.is_none()
                 && shelf.waiters.is_empty()
-                && shelf.first < self.settings.cores
+                && shelf.first.cold_is_sooner(now, self.settings.cores)
             {
-                shelf.first += 1;
-                shelf.first_since = now;
+                shelf.first.begins(now);
                 shelf.wanted = shelf.wanted.max(1);
                 self.wake.notify_one();
                 return Ok(Taken::First);
@@ -152,7 +150,7 @@ impl Core {
             }
             state.queued += 1;
             state.counted.waits += 1;
-            let waiter = Arc::new(Waiter::default());
+            let waiter = Arc::new(Waiter::new(may_be_first));
             if let Some(shelf) = state.shelves.get_mut(&digest) {
                 shelf.missed(shelf.ceiling.unwrap_or(self.settings.ceiling));
                 shelf.waiters.push_back(waiter.clone());
@@ -174,15 +172,16 @@ impl Core {
                 Taken::Worker(worker, slot)
             }
             Grant::Cold(reason) => Taken::Cold(reason),
+            Grant::First => Taken::First,
             Grant::Cancelled => Taken::Cancelled,
         })
     }
 
-    /// One of a sandbox's first jobs is over, which ran cold.
-    pub(super) fn first_ended(&self, sandbox: &Sandbox) {
+    /// One of a sandbox's first jobs is over, which ran cold for so long.
+    pub(super) fn first_ended(&self, sandbox: &Sandbox, took: Duration) {
         let mut state = lock(&self.state);
         if let Some(shelf) = state.shelves.get_mut(&sandbox.digest()) {
-            shelf.first = shelf.first.saturating_sub(1);
+            shelf.first.ends(took);
         }
         drop(state);
         self.wake.notify_one();

@@ -144,8 +144,9 @@ impl Core {
                 Begun::Warm(begun) => *begun,
                 Begun::Cold(reason) => return outcome(self.run_cold(sandbox, job, cancel, &reason)?),
                 Begun::First => {
+                    let since = Instant::now();
                     let ended = self.run_cold(sandbox, job, cancel, "no worker was ready yet");
-                    self.first_ended(sandbox);
+                    self.first_ended(sandbox, since.elapsed());
                     return outcome(ended?);
                 }
                 Begun::Cancelled => return outcome(nothing(plan, Status::Cancelled)),

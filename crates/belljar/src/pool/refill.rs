@@ -40,7 +40,8 @@ pub(super) fn refill(core: &Arc<Core>) {
         let action = next(core, &mut state);
         match action {
             Action::Wait => {
-                let wait = core.wake.wait_timeout(state, LOOK);
+                let quiet = quiet(&state, core.settings.cores);
+                let wait = core.wake.wait_timeout(state, quiet);
                 drop(wait.unwrap_or_else(std::sync::PoisonError::into_inner));
                 continue;
             }
@@ -54,6 +55,11 @@ pub(super) fn refill(core: &Arc<Core>) {
                         cpus: shelf.processors(&core.processors),
                     };
                     shelf.making.insert(numbers, making);
+                }
+            }
+            Action::Open(digest, _) => {
+                if let Some(shelf) = state.shelves.get_mut(&digest) {
+                    shelf.first.template = Some(Instant::now());
                 }
             }
             _ => {}
@@ -93,17 +99,22 @@ fn next(core: &Core, state: &mut State) -> Action {
             None => state.readers.pop().map_or(Action::Stop, Action::Join),
         };
     }
+    let cores = core.settings.cores;
+    for shelf in state.shelves.values_mut() {
+        shelf.give_up_waiting(now, cores);
+    }
     if let Some(action) = tidy(core, state, now) {
         return action;
     }
     let workers: usize = state.shelves.values().map(workers).sum();
-    let making: usize = state.shelves.values().map(|shelf| shelf.making.len()).sum();
+    let ready = state.shelves.values().filter(|shelf| shelf.modules.is_some());
+    let making: usize = ready.map(|shelf| shelf.making.len()).sum();
     let memory: u64 = state.shelves.values().map(Shelf::memory).sum();
     let full = workers + state.emptying >= core.settings.max_workers || memory >= core.settings.max_memory;
     let mut order: Vec<(bool, Instant, Digest)> = state
         .shelves
         .iter_mut()
-        .filter(|(_, shelf)| shelf.missing() > 0 && !shelf.released && !shelf.holds(now))
+        .filter(|(_, shelf)| shelf.missing() > 0 && !shelf.released && !shelf.holds(now, cores))
         .filter_map(|(digest, shelf)| {
             let cold = shelf.cold(now).is_some();
             (!cold).then_some((
@@ -135,18 +146,15 @@ fn next(core: &Core, state: &mut State) -> Action {
                 None => continue,
             }
         };
-        // Making more at once only makes each of them slower.
-        let at_once = if supplied {
-            core.settings.cores
-        } else {
-            2 * core.settings.cores
-        };
-        if making >= at_once {
+        // Making more at once only makes each of them slower; those whose template is not ready make nobody else wait.
+        let at_once = if supplied { cores } else { 2 * cores };
+        let ready = shelf.modules.is_some();
+        if at_once <= if ready { making } else { shelf.making.len() } {
             continue;
         }
         // Nobody waits for this one, and jobs have all processors.
         let starved = shelf.parked.is_empty() && shelf.making.is_empty();
-        if supplied && state.busy >= core.settings.cores && !starved {
+        if supplied && state.busy >= cores && !starved {
             continue;
         }
         if full {
@@ -165,6 +173,16 @@ fn next(core: &Core, state: &mut State) -> Action {
         return Action::Make(digest, shelf.sandbox.clone(), open.cabinet.clone(), number);
     }
     Action::Wait
+}
+
+/// How long nothing is to be done, if nothing happens.
+fn quiet(state: &State, cores: usize) -> Duration {
+    let now = Instant::now();
+    let next = state.shelves.values().filter_map(|shelf| shelf.next(cores));
+    let next = next.map(|next| next.saturating_duration_since(now));
+    next.filter(|next| !next.is_zero())
+        .min()
+        .map_or(LOOK, |next| next.min(LOOK))
 }
 
 fn workers(shelf: &Shelf) -> usize {

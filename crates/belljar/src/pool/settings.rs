@@ -123,7 +123,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Whether a sandbox's first jobs run cold while its first worker is made, because they are done sooner; not unless told.
+    /// Whether a sandbox's first job runs cold while its first worker is made, and others until then where they are done sooner
+    /// that way; not unless told.
     pub fn cold_first(mut self, cold: bool) -> Self {
         self.settings.cold_first = cold;
         self

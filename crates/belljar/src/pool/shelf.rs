@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::Group;
 
+use super::first::First;
 use super::processors::{Processors, distance};
 use super::settings::{Keep, Settings};
 use super::stats::Module;
-use super::waiter::Waiter;
+use super::waiter::{Grant, Waiter};
 use super::worker::Worker;
 use crate::cabinet::Cabinet;
 use crate::sandbox::Sandbox;
@@ -20,8 +21,6 @@ use crate::sandbox::Sandbox;
 const FIT: Duration = Duration::from_secs(10);
 /// How many parked workers are looked at for one on a processor where nobody is.
 const NEAR: usize = 8;
-/// How long the first jobs of a sandbox have the processors for themselves.
-const HOLD: Duration = Duration::from_millis(200);
 /// Failures in a row after which jobs run cold for a while.
 const FAILURES: u32 = 3;
 /// How long, for the first time and at most; each time twice as long as the last.
@@ -66,9 +65,8 @@ pub(super) struct Shelf {
     pub idle: Option<Duration>,
     /// Nobody needs it any more; a job that comes after all changes that.
     pub released: bool,
-    /// Jobs that run cold because no worker is ready yet, and since when.
-    pub first: usize,
-    pub first_since: Instant,
+    /// Jobs that come before the template is ready.
+    pub first: First,
     failures: u32,
     /// Why jobs run cold, and until when.
     cold: Option<(String, Instant)>,
@@ -118,8 +116,7 @@ impl Shelf {
             ceiling: None,
             idle: None,
             released: false,
-            first: 0,
-            first_since: now,
+            first: First::default(),
             failures: 0,
             cold: None,
             rest: REST,
@@ -251,13 +248,44 @@ impl Shelf {
     }
 
     /// Whether it leaves the processors to its first jobs for now: nobody waits, and they end soon or take their time.
-    pub(super) fn holds(&self, now: Instant) -> bool {
-        self.first > 0 && self.waiters.is_empty() && now.duration_since(self.first_since) < HOLD
+    pub(super) fn holds(&self, now: Instant, cores: usize) -> bool {
+        self.waiters.is_empty() && self.first.hold(cores).is_some_and(|until| now < until)
+    }
+
+    /// Lets jobs run cold, a few at once, that wait for a template which is overdue.
+    pub(super) fn give_up_waiting(&mut self, now: Instant, cores: usize) {
+        while self.first.running < cores && self.due().is_some_and(|due| now >= due) {
+            let Some(at) = self.waiters.iter().position(|waiter| waiter.may_be_first) else {
+                return;
+            };
+            // One that was cancelled wants nothing.
+            if self
+                .waiters
+                .remove(at)
+                .is_some_and(|waiter| waiter.give(Grant::First).is_ok())
+            {
+                self.first.begins(now);
+            }
+        }
+    }
+
+    /// When the first worker should be there, if it is not.
+    fn due(&self) -> Option<Instant> {
+        self.first.due().filter(|_| self.modules.is_none())
+    }
+
+    /// When something is to be done for its first jobs.
+    pub(super) fn next(&self, cores: usize) -> Option<Instant> {
+        if self.waiters.is_empty() {
+            self.first.hold(cores)
+        } else {
+            self.due()
+        }
     }
 
     /// Whether nothing goes on in it.
     pub(super) fn is_idle(&self) -> bool {
-        self.first == 0
+        self.first.running == 0
             && self.busy == 0
             && self.arriving == 0
             && self.waiters.is_empty()

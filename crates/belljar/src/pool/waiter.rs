@@ -19,6 +19,8 @@ pub(super) enum Grant {
     Worker(Box<Worker>),
     /// No worker can be had; it shall run cold, for this reason.
     Cold(String),
+    /// None will be there soon; it shall run cold, as one of its sandbox's first.
+    First,
     /// Its caller does not want it any more.
     Cancelled,
 }
@@ -28,6 +30,8 @@ pub(super) enum Grant {
 pub(super) struct Waiter {
     place: Mutex<Place>,
     given: Condvar,
+    /// Whether it may run cold although workers can be had.
+    pub may_be_first: bool,
 }
 
 #[derive(Default)]
@@ -39,6 +43,13 @@ enum Place {
 }
 
 impl Waiter {
+    pub(super) fn new(may_be_first: bool) -> Self {
+        Self {
+            may_be_first,
+            ..Self::default()
+        }
+    }
+
     /// Gives, unless something was given before; then it comes back.
     pub(super) fn give(&self, grant: Grant) -> Result<(), Grant> {
         let mut place = lock(&self.place);

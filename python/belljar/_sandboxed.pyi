@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
 from typing_extensions import Unpack
 
@@ -18,8 +18,9 @@ T = TypeVar("T")
 S = TypeVar("S")
 Q = ParamSpec("Q")
 
-
-class Sandboxed(Protocol, Generic[P, R]):
+# No protocol: pyright binds none as a method. Both checkers take the first argument of a static method for the instance
+# where it is of the same class and the method is called on one; on the class they see it as it is.
+class Sandboxed(Generic[P, R]):
     """A function that runs in a jar of its own at each call, and binds as a method as functions do."""
 
     __name__: str
@@ -39,14 +40,12 @@ class Sandboxed(Protocol, Generic[P, R]):
     def __get__(self: Callable[Concatenate[S, Q], T], instance: S, owner: type[S], /) -> Callable[Q, T]: ...
     @overload
     def __get__(self, instance: object, owner: type, /) -> Sandboxed[P, R]: ...
-
     @overload
     def outcome(  # type: ignore[overload-overlap]
         self: Sandboxed[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, Outcome]: ...
     @overload
     def outcome(self, *args: P.args, **kwargs: P.kwargs) -> Outcome: ...
-
     @overload
     def map(  # type: ignore[overload-overlap]
         self: Sandboxed[P, Coroutine[Any, Any, T]],
@@ -68,7 +67,6 @@ class Sandboxed(Protocol, Generic[P, R]):
     def map(
         self, *iterables: Iterable[Any], ahead: int | None = None, chunksize: int = 1, outcomes: Literal[True]
     ) -> Iterator[Outcome]: ...
-
     @overload
     def starmap(  # type: ignore[overload-overlap]
         self: Sandboxed[P, Coroutine[Any, Any, T]],
@@ -94,7 +92,6 @@ class Sandboxed(Protocol, Generic[P, R]):
     def starmap(
         self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, chunksize: int = 1, outcomes: Literal[True]
     ) -> Iterator[Outcome]: ...
-
     @overload
     def warm(  # type: ignore[overload-overlap]
         self: Sandboxed[P, Coroutine[Any, Any, T]], workers: int = 1
@@ -105,5 +102,4 @@ class Sandboxed(Protocol, Generic[P, R]):
     ) -> Coroutine[Any, Any, Warmed]: ...
     @overload
     def warm(self, workers: int = 1) -> Warmed: ...
-
     def options(self, **options: Unpack[DecoratorKeywords]) -> Sandboxed[P, R]: ...

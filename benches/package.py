@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import in_a_row
 import numpy
+import own_modules
 from page import TIMES, double, machine, table, turns
 
 import belljar
@@ -31,6 +32,7 @@ import belljar
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+SECTIONS = {"in-a-row": in_a_row, "own-modules": own_modules}
 # Between two calls, so that each is a call for itself.
 PAUSE = 0.003
 
@@ -172,6 +174,17 @@ def people() -> list[dict[str, Any]]:
     ]
 
 
+def replace(name: str, text: str, folder: Path | None) -> None:
+    """One section of the page, where it is or at its end."""
+    print(text, flush=True)
+    if folder is None:
+        return
+    page, heading = folder / "package.md", SECTIONS[name].HEADING
+    before, _, after = page.read_text(encoding="utf-8").partition(f"\n{heading}\n")
+    rest = after.partition("\n## ")
+    page.write_text(f"{before}\n{text}" + (f"\n## {rest[2]}" if rest[1] else ""), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     for name in ("belljar", "dev", "venv"):
@@ -179,18 +192,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--write", type=Path)
-    parser.add_argument("--only", choices=["in-a-row"], help="one section; the rest of the page stays as it is")
+    parser.add_argument("--only", choices=SECTIONS, help="one section; the rest of the page stays as it is")
     args = parser.parse_args()
     os.environ["BELLJAR_BIN"] = args.belljar
     seen = machine(written=args.write is not None)
-    last = in_a_row.section(args.belljar, seen, 30)
-    print(last, flush=True)
     if args.only:
-        if args.write:
-            page = args.write / "package.md"
-            before = page.read_text(encoding="utf-8").partition(f"\n{in_a_row.HEADING}\n")[0]
-            page.write_text(f"{before}\n{last}", encoding="utf-8")
+        replace(args.only, SECTIONS[args.only].section(args.belljar, seen, 30), args.write)
         return
+    sections = [module.section(args.belljar, seen, 30) for module in SECTIONS.values()]
+    print(*sections, sep="\n", flush=True)
     rows: list[tuple[str, str, str, str, str]] = []
 
     def row(what: str, ours: list[float], theirs: list[float], peer: str, reach: str, *, faster: bool = False) -> None:
@@ -248,7 +258,7 @@ there. So what belljar pays for is the number of chunks: 4 with 2,500 items each
 The array and the rows go into a jar and come back out of it. The pipe leads to a process that is already there,
 unpickles them, and pickles them again, without any isolation.
 
-{last}"""
+{chr(10).join(sections)}"""
     if args.write:
         (args.write / "package.md").write_text(text, encoding="utf-8")
 

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import typing
-from functools import reduce
+from functools import cached_property, reduce
 from types import FunctionType, ModuleType
 
 import cloudpickle
@@ -70,6 +70,9 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             return self._module(obj)
         if kind.__module__ == "typing" and isinstance(obj, NAMED):
             return self._type_variable(obj)
+        if kind is cached_property:
+            # It has a lock of its own before 3.12.
+            return cached_property, (obj.func,), {"attrname": obj.attrname}
         if isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
             raise ValueRefused(f"an open file ({obj!r})", "send what is in it, or name the folder with mount=")
         if isinstance(obj, os._Environ):
@@ -100,7 +103,12 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             return super().reducer_override(obj)
         if not self._own.guest.same_version:
             raise other_version(f"class {obj.__module__}.{obj.__qualname__}", self._own.guest, "by value")
-        return inner._dynamic_class_reduce(obj) if importable(obj) else super().reducer_override(obj)
+        reduced = inner._dynamic_class_reduce(obj) if importable(obj) else super().reducer_override(obj)
+        if type(reduced) is tuple and reduced[0] is inner._make_skeleton_class:
+            # Without it, classes in classes and in functions would all be called as if they were in neither.
+            make, (kind, name, bases, scope, *rest), *state = reduced
+            return make, (kind, name, bases, {**scope, "__qualname__": obj.__qualname__}, *rest), *state
+        return reduced
 
     def _module(self, obj: ModuleType) -> Any:
         name = obj.__name__

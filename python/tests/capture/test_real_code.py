@@ -298,3 +298,26 @@ def work(*given):
 print(work(*classes.arguments()))
 """
     assert run(main, tmp_path) == [TOLD]
+
+
+def test_names_of_classes_and_cached_properties_by_value(tmp_path: Path) -> None:
+    main = """
+from functools import cached_property
+from belljar import sandbox
+class Outer:
+    class Inner:
+        @cached_property
+        def value(self):
+            return [1]
+def made():
+    class Local:
+        pass
+    return Local
+Local = made()
+@sandbox
+def f():
+    inner = Outer.Inner()
+    return Outer.Inner.__qualname__, Local.__qualname__, inner.value is inner.value
+print(f())
+"""
+    assert run(main, tmp_path) == ["('Outer.Inner', 'made.<locals>.Local', True)"]

@@ -30,6 +30,14 @@ def Kept(data):
     return loads(data)
 
 
+def _once(make, *given):
+    """A class that is in several pickles is made for the first of them."""
+    from cloudpickle import cloudpickle
+
+    known = cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.get(given[-2])
+    return make(*given) if known is None else known
+
+
 def sandbox(function=None, /, **options):
     """In a jar already: the function as it is."""
     return function if function is not None else sandbox

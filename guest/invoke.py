@@ -59,19 +59,20 @@ def opened(decode, parts):
     try:
         return decode(parts[0], parts[1:])
     except (Exception, SystemExit) as error:
-        place = at = error.__traceback__
+        place, at = None, error.__traceback__
         while at is not None:
-            if at.tb_frame.f_code.co_filename.startswith(OWN):
+            code = at.tb_frame.f_code
+            # The innermost module that was being imported; what it called may be in any file.
+            if code.co_name == "<module>" and code.co_filename.startswith(OWN):
                 place = at
             at = at.tb_next
-        code = place.tb_frame.f_code
-        if not code.co_filename.startswith(OWN):
+        if place is None:
             raise
-        name = place.tb_frame.f_globals.get("__name__")
+        name, file = place.tb_frame.f_globals.get("__name__"), place.tb_frame.f_code.co_filename
         raise ImportError(
             f"{name} cannot be imported in the jar: {type(error).__name__}: {error} (line {place.tb_lineno} of"
-            f" {code.co_filename}). Modules of your own are imported anew there: give them what they need with env= or"
-            " files=, or do this in a function",
+            f" {file}). Modules of your own are imported anew there: give them what they need with env= or files=,"
+            " or do this in a function",
             name=name,
         ) from error
 
@@ -329,3 +330,4 @@ class Finder:
     def exec_module(self, module):
         scope = self.names("belljar_guest")
         module.__dict__.update({name: value for name, value in scope.items() if name[:2] != "__"})
+        module._scope = self.names("values")["scope_of"]

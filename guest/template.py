@@ -146,7 +146,7 @@ def ahead():
     hidden.keep("invoke", before)
     hidden.modules["evaluate"] = hidden.modules["invoke"] | hidden.modules.get("text", {})
     # A third item is read and used by nobody: a function that comes without cloudpickle.
-    plain = rehearsed.__code__, {"__name__": (0, ""), "x": (2, "builtins", "int")}, [], ("", "", "", None), (0, None)
+    plain = rehearsed.__code__, {"__name__": (0, ""), "x": (2, "builtins", "int")}, [], ("", "", "", None), (0, None), 0
     items = sys.modules["cloudpickle"].dumps(lambda x: x), b"M" + marshal.dumps(((0,), {})), b"F" + marshal.dumps(plain)
     worker["SHAPES"].append(worker["invocation"](*items))
 

@@ -25,6 +25,8 @@ CONSTANT, MODULE, NAME, TUPLE, ALIAS, UNION = range(6)
 # What the host can take, as it said with the job: 1 pyarrow.
 host = {"features": 0}
 parts = {}
+# By a number of the host's.
+scopes = {}
 
 
 Function: type = type(lambda: None)
@@ -82,16 +84,23 @@ def opened(data, buffers):
     return loads(data, buffers=buffers)
 
 
-def function(code, scope, submodules, names, defaults):
+def function(code, named, submodules, names, defaults, number):
     """One that the host sent without cloudpickle."""
     for name in submodules:
         __import__(name)
-    scope = {name: look_up(value) for name, value in scope.items()}
+    scope = scope_of(number, {name: look_up(value) for name, value in named.items()})
     # As in any module: those of the job, and not those that this file has kept.
     scope["__builtins__"] = vars(sys.modules["builtins"])
     made = Function(code, scope, names[0], look_up(defaults))
     made.__name__, made.__qualname__, made.__module__, made.__doc__ = names
     return made
+
+
+def scope_of(number, named):
+    """The globals of functions that have the same ones at the host, in whatever way each of them came."""
+    scope = scopes.setdefault(number, {})
+    scope.update(named)
+    return scope
 
 
 def look_up(value):

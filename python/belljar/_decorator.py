@@ -8,7 +8,7 @@ from typing import overload
 
 from ._callee import Callee
 from ._chunk import chunksize_of
-from ._guest import PLAIN
+from ._guest import CALLEE, plain_of
 from ._job import GIVEN, checked
 from ._map import acalls, ahead_of, calls
 from ._place import PolicyPlace, ready
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
-CALLEE = "__belljar_callee__"
 #: What `sandbox` takes besides the policy.
 BESIDES = ("on_output", *GIVEN)
 
@@ -75,14 +74,14 @@ def decorated(function: Any, policy: Policy, given: Mapping[str, Any]) -> Any:
         raise TypeError(f"sandbox(class {function.__name__}): decorate its methods, or call it in a function")
     if not callable(function):
         raise TypeError(f"sandbox({function!r}): it is no function")
-    plain = vars_of(function).get(PLAIN, function)
+    plain = plain_of(function)
     callee = FunctionCallee(plain, policy, given)
     wrapper = wrap(callee, getattr(getattr(plain, "__code__", None), "co_flags", 0))
     update_wrapper(wrapper, plain, updated=())
     wrapper.__dict__.update({name: value for name, value in vars_of(plain).items() if name not in wrapper.__dict__})
     callee.wrapper = wrapper
     methods = callee.methods(is_async=wrapper.__code__.co_flags & (COROUTINE | ASYNC_GENERATOR) != 0)
-    wrapper.__dict__.update({PLAIN: plain, CALLEE: callee, "policy": policy, **methods})
+    wrapper.__dict__.update({CALLEE: callee, "policy": policy, **methods})
     return wrapper
 
 

@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 
     from ._policy import Policy
 
-# Where the plain function is found on a decorated one.
-PLAIN = "__belljar_plain__"
+# Where a decorated function has what runs it.
+CALLEE = "__belljar_callee__"
 HOST_VERSION = (sys.version_info[0], sys.version_info[1])
+
+
+def plain_of(function: Any) -> Any:
+    """The plain function of a decorated one, and any other as it is. What `functools.wraps` has copied to a wrapper
+    around a decorated function does not make that a decorated one."""
+    callee = getattr(function, "__dict__", {}).get(CALLEE)
+    return callee.function if callee is not None and callee.wrapper is function else function
 
 
 class Guest:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
+# Kinds of source files that calls of one sandbox may need at once.
+MOST_ROOMS = 32
 # What one job may have tighter than its sandbox.
 LIMITS = ("timeout", "memory", "cpu_seconds", "pids", "output")
 
@@ -59,11 +61,16 @@ class Sandbox:
         if self._open is None or self._open[0] is not agent:
             self._open = agent, {}
         rooms, key = self._open[1], load.tree.key if load is not None else ""
-        room = rooms.get(key)
+        before = room = rooms.pop(key, None)
         if room is None or not room.serves(load):
             # A worker is ready from the start, and as long as it is open.
             head = {**self.policy.head()[1], "pool": {"floor": 1}}
-            room = rooms[key] = agent.rooms.open(head, load, room)
+            room = agent.rooms.open(head, load, before)
+            if before is not None:
+                rooms[f"{key} {before.number}"] = before
+        rooms[key] = room
+        if len(rooms) > MOST_ROOMS:
+            agent.rooms.close(rooms.pop(next(iter(rooms))))
         return agent, room
 
     def guest(self) -> Guest:
@@ -155,9 +162,9 @@ class Sandbox:
         return callee.outcome(request, await request.await_(callee.teller()))
 
     def _callee(self, function: Callable[..., Any]) -> Callee:
-        from ._guest import PLAIN
+        from ._guest import plain_of
 
-        return Callee(getattr(function, "__dict__", {}).get(PLAIN, function), self, **self._given)
+        return Callee(plain_of(function), self, **self._given)
 
     def run(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
         """As `belljar.run`; limits may be tighter than the sandbox's."""

@@ -7,11 +7,10 @@ import sys
 from types import CodeType, FunctionType, ModuleType
 
 from .._errors import DependencyError
-from .closure import Modules
 from .distributions import holds, with_needs
 from .modules import MISSING, OWN, VALUE
 from .names import named
-from .own import Own
+from .own import Own, package_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def of_source(source: str | bytes, guest: Guest) -> list[str]:
     except (SyntaxError, ValueError):
         return []
     look = Look(Own(guest, None))
-    look.imports(code, "__main__")
+    look.imports(code, "")
     return pins(look.lacking())
 
 
@@ -67,7 +66,7 @@ class Look:
                     self.follow(getattr(part, "__func__", part))
 
     def function(self, function: FunctionType) -> None:
-        self.imports(function.__code__, function.__module__)
+        self.imports(function.__code__, package_of(function))
         for name in named(function.__code__).reads:
             self.follow(function.__globals__.get(name))
         for cell in function.__closure__ or ():
@@ -76,10 +75,9 @@ class Look:
             except ValueError:
                 continue
 
-    def imports(self, code: CodeType, home: str) -> None:
-        place = self.modules.get(home)
+    def imports(self, code: CodeType, package: str) -> None:
         for what in named(code).imports:
-            for found in self.modules.imported(home, place is not None and place.is_package, what):
+            for found in self.modules.imported(package, what):
                 self.add(found)
 
     def add(self, found: Found | None) -> None:
@@ -90,7 +88,7 @@ class Look:
 
     def lacking(self) -> list[Found]:
         """What is missing for all of it; of the imports of own modules only those that have taken place here."""
-        below = Modules(self.own.guest, self.own.mine).closure(self._own_modules).lacking
+        below = self.modules.closure(self._own_modules).lacking
         loaded = {name: found for name, found in below.items() if name in sys.modules}
         return list((loaded | self._lacking).values())
 

@@ -56,6 +56,8 @@ class Captured:
         self._cached: tuple[list[Any], Pickled] | None = None
         # The same for a function that needs no cloudpickle.
         self._plain: Plain | None = None
+        # Whether the function's own module goes by its name because of the arguments of one call.
+        self._for_arguments = False
 
     def quickly(self, given: Given, there: Guest) -> tuple[bytes, ...] | None:
         """What a call consists of that is like the last one but for simple arguments, as most short calls are."""
@@ -68,7 +70,7 @@ class Captured:
         data = marshal.dumps(given)
         if len(plain.data) + len(data) >= frames.INLINE // 2 or not plain.is_same(there):
             return None
-        if self.load is not None and not self.load.tree.is_fresh(sys.modules):
+        if self.load is not None and not self.load.tree.is_fresh():
             return None
         return call_sizes(len(plain.data), len(data) + 1), plain.data, ARGUMENTS, data
 
@@ -81,15 +83,29 @@ class Captured:
         check_raw(each(given), word, what)
         own = self._own
         if own is None or own.guest is not there or not own.is_fresh():
-            own = self._own = Own(there, getattr(self.function, "__module__", None))
-            self._plain = self._cached = None
-        while True:
-            try:
-                head, buffers = self._encoded(own, given, word, what)
-                self.load = own.load()
-                return fitting([head, *buffers], word, what)
-            except Again:
-                self._plain = self._cached = None
+            own = self._fresh(there)
+        try:
+            while True:
+                try:
+                    head, buffers = self._encoded(own, given, word, what)
+                    self.load = own.load()
+                    return fitting([head, *buffers], word, what)
+                except Again:
+                    self._plain = self._cached = None
+        except BaseException:
+            # What was tried for this call must not count for the next one.
+            self._fresh(there)
+            raise
+        finally:
+            if self._for_arguments:
+                # Nor what these arguments alone needed.
+                self._own, self._plain, self._cached, self._for_arguments = None, None, None, False
+
+    def _fresh(self, there: Guest) -> Own:
+        """As before the first call."""
+        self._own = own = Own(there, getattr(self.function, "__module__", None))
+        self.load = self._plain = self._cached = None
+        return own
 
     def _encoded(self, own: Own, given: Given, word: str, what: Mapping[Any, Any]) -> Any:
         function = self._pickled(own)
@@ -97,6 +113,7 @@ class Captured:
             return encode_call(function, given, pickler=lambda obj: dumps_call(obj, own))
         except ValueRefused as error:
             if own.can_go_by_name(error):
+                self._for_arguments = True
                 raise own.go_by_name() from error
             from .refusal import named
 
@@ -133,15 +150,20 @@ class Captured:
                 raise own.go_by_name() from error
             from .refusal import named
 
-            raise named(f"{function.__qualname__}()", function, own, error) from error
+            raise named(called(function), function, own, error) from error
         sent: list[frames.Buffer] = [made.data, *made.buffers]
         if not frames.fits(sent):
             from .._bounds import refused
 
-            raise refused(sent, {f"{function.__qualname__}()": function})
+            raise refused(sent, {called(function): function})
         if now is not None:
             self._cached = now, made
         return made
+
+
+def called(function: Any) -> str:
+    """What is callable need not have a name."""
+    return f"{getattr(function, '__qualname__', type(function).__name__)}()"
 
 
 def each(given: Given) -> Iterable[Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import NamedTuple
 
 from . import imports
-from .modules import GUEST, MISSING, OWN, VALUE, Found, find_spec
-from .read import source_of
+from .archive import Archives
+from .modules import GUEST, MISSING, OWN, VALUE, Found, find_spec, names_in
+from .read import Full, module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,15 +34,15 @@ class Closure(NamedTuple):
     lacking: dict[str, Found]
 
 
-def absolute(home: str, is_package: bool, level: int, name: str) -> str | None:
-    """The full name of what a module imports."""
-    if not level:
-        return name
-    parts = home.split(".")
-    keep = len(parts) - level + is_package
-    if keep < 1:
+def absolute(package: str, what: Import) -> str | None:
+    """The full name of what is imported somewhere in a package."""
+    if not what.level:
+        return what.name
+    parts = package.split(".")
+    keep = len(parts) - what.level + 1
+    if keep < 1 or not package:
         return None
-    return ".".join([*parts[:keep], name] if name else parts[:keep])
+    return ".".join([*parts[:keep], what.name] if what.name else parts[:keep])
 
 
 def with_parents(name: str) -> Iterator[str]:
@@ -57,8 +59,12 @@ class Modules:
 
     def __init__(self, guest: Guest, mine: str = "") -> None:
         self.guest, self.mine = guest, mine
+        self.archives = Archives()
         self._found: dict[str, Found | None] = {}
-        self._sources: dict[str, bytes] = {}
+        self._imported: dict[str, list[Found]] = {}
+        # Own modules whose imports, all the way, lack nothing.
+        self._sound: set[str] = set()
+        self._lacks: dict[str, Lack | None] = {}
 
     def get(self, name: str) -> Found | None:
         """A module, whether it is loaded or not; None if nobody can import it here."""
@@ -67,7 +73,8 @@ class Modules:
         return self._found[name]
 
     def _look(self, name: str) -> Found | None:
-        if sys.modules.get(name) is not None:
+        # A module may put something else into its place.
+        if isinstance(sys.modules.get(name), ModuleType):
             return self.guest.find(name, self.mine)
         above, _, own = name.rpartition(".")
         folders = None
@@ -89,14 +96,19 @@ class Modules:
         return found._replace(kind=OWN) if is_mine else found
 
     def source(self, found: Found) -> bytes:
-        """The source of an own module; nothing of one that has none."""
-        if found.name not in self._sources:
-            self._sources[found.name] = source_of(found)
-        return self._sources[found.name]
+        """The source of an own module; nothing of one that has none, or more than is ever sent."""
+        try:
+            if found.archive is not None:
+                return self.archives.source(found)
+            if found.path is None or not found.path.endswith(".py"):
+                return b""
+            return module(found.path) or b""
+        except Full:
+            return b""
 
-    def imported(self, home: str, is_package: bool, what: Import) -> Iterator[Found]:
-        """The modules that an import statement imports."""
-        name = absolute(home, is_package, what.level, what.name)
+    def imported(self, package: str, what: Import) -> Iterator[Found]:
+        """The modules that an import statement somewhere in a package imports."""
+        name = absolute(package, what)
         if not name:
             return
         last = None
@@ -107,7 +119,8 @@ class Modules:
             yield last
         if last is None or not last.is_package or last.kind not in (OWN, VALUE):
             return
-        loaded = vars(sys.modules[name]) if sys.modules.get(name) is not None else {}
+        there = sys.modules.get(name)
+        loaded = names_in(there) if isinstance(there, ModuleType) else {}
         for part in what.parts:
             inner = f"{name}.{part}"
             # An attribute of a package that is loaded is no module, unless there is one of the same name.
@@ -116,45 +129,60 @@ class Modules:
                 if below is not None:
                     yield below
 
+    def _imports(self, found: Found) -> list[Found]:
+        """All that an own module imports somewhere."""
+        if found.name not in self._imported:
+            whats = imports.all_of(self.source(found))
+            self._imported[found.name] = [one for what in whats for one in self.imported(found.package, what)]
+        return self._imported[found.name]
+
     def closure(self, names: Iterable[str]) -> Closure:
         """Own modules that are imported, somewhere in them, for these; packages that they are in among them."""
         found = Closure({}, {})
         todo = [self.get(one) for name in names for one in with_parents(name)]
         while todo:
-            module = todo.pop()
-            if module is None or module.name in found.own:
+            one = todo.pop()
+            if one is None or one.name in found.own:
                 continue
-            if module.kind == MISSING:
-                found.lacking.setdefault(module.name, module)
-            elif module.kind == OWN:
-                found.own[module.name] = module
-                for what in imports.all_of(self.source(module)):
-                    todo.extend(self.imported(module.name, module.is_package, what))
+            if one.kind == MISSING:
+                found.lacking.setdefault(one.name, one)
+            elif one.kind == OWN:
+                found.own[one.name] = one
+                todo.extend(self._imports(one))
         return found
 
-    def fails(self, name: str, known: dict[str, Lack | None] | None = None) -> Lack | None:
+    def lack(self, name: str) -> Lack | None:
         """Why the guest cannot import an own module: the first import at its top, or at the top of one that it imports,
         of what is missing there."""
-        known = {} if known is None else known
+        if name in self._sound:
+            return None
+        closure = self.closure([name])
+        if not closure.lacking:
+            # Nor is anything missing for those that it imports.
+            self._sound.update(closure.own)
+            return None
+        return self._fails(name)
+
+    def _fails(self, name: str) -> Lack | None:
         for one in with_parents(name):
-            if one not in known:
+            if one not in self._lacks:
                 # One that is being looked at: circular imports are no failure of their own.
-                known[one] = None
-                known[one] = self._lack(one, known)
-            if known[one] is not None:
-                return known[one]
+                self._lacks[one] = None
+                self._lacks[one] = self._first_lack(one)
+            if self._lacks[one] is not None:
+                return self._lacks[one]
         return None
 
-    def _lack(self, name: str, known: dict[str, Lack | None]) -> Lack | None:
-        module = self.get(name)
-        if module is None or module.kind != OWN:
+    def _first_lack(self, name: str) -> Lack | None:
+        found = self.get(name)
+        if found is None or found.kind != OWN:
             return None
-        for line, what in imports.unconditional(self.source(module)):
-            for other in self.imported(name, module.is_package, what):
+        for line, what in imports.unconditional(self.source(found)):
+            for other in self.imported(found.package, what):
                 if other.kind == MISSING:
                     return Lack(name, line, other)
                 if other.kind == OWN:
-                    inner = self.fails(other.name, known)
+                    inner = self._fails(other.name)
                     if inner is not None:
                         return inner
         return None

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from operator import is_
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 
 from cloudpickle import cloudpickle as inner
 
-from .._guest import PLAIN
+from .._guest import plain_of
 from . import asserts
 from .names import named
 from .plain import is_found
@@ -19,9 +29,15 @@ if TYPE_CHECKING:
     from .own import Own
 
 ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), type(NotImplemented), range, CodeType)
-FIXED = frozenset((*ATOMS, BuiltinFunctionType))
+SLOTS = (
+    ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType
+)  # fmt: skip
+FIXED = frozenset((*ATOMS, *SLOTS, BuiltinFunctionType))
 # What a class has by itself, and what its decorators leave in it.
-OWN = ("__annotations__", "__dataclass_fields__", "__dataclass_params__", "__dict__", "__weakref__", "__doc__")
+OWN = (
+    "__annotations__", "__dataclass_fields__", "__dataclass_params__", "__dict__", "__weakref__", "__doc__",
+    "_abc_impl", "__static_attributes__", "__firstlineno__", "__match_args__",
+)  # fmt: skip
 
 
 def fingerprint(function: FunctionType, own: Own) -> list[Any] | None:
@@ -40,7 +56,9 @@ def fingerprint(function: FunctionType, own: Own) -> list[Any] | None:
         seen.add(id(item))
         parts.append(item)
         if kind is FunctionType:
-            plain = item.__dict__.get(PLAIN, item)
+            plain = plain_of(item)
+            if type(plain) is not FunctionType:
+                return None
             if plain is item and item.__dict__:
                 return None
             if not own.has(plain.__module__) or not is_found(plain):
@@ -51,8 +69,8 @@ def fingerprint(function: FunctionType, own: Own) -> list[Any] | None:
             if not own.has(item.__name__):
                 return None
         elif isinstance(item, type):
-            if not own.has(item.__module__) and not add_class(item, todo):
-                return None
+            if not (own.has(item.__module__) and importable(item)):
+                add_class(item, todo)
         elif kind is staticmethod or kind is classmethod:
             todo.append(item.__func__)
         elif kind is property:
@@ -71,17 +89,16 @@ def add_function(function: FunctionType, todo: list[Any]) -> None:
         todo.append(inner._get_cell_contents(cell))
 
 
-def add_class(kind: type, todo: list[Any]) -> bool:
-    """Whether all that is in a class can be followed."""
+def add_class(kind: type, todo: list[Any]) -> None:
+    """All that is in a class: what cannot be followed is found to be so when its turn comes."""
     todo += kind.__bases__
-    for name, value in vars(kind).copy().items():
-        if name in OWN or name.startswith("_abc"):
-            continue
-        if isinstance(value, (FunctionType, staticmethod, classmethod, property, tuple, *ATOMS)):
-            todo.append(value)
-        elif type(value).__module__ != "builtins" or isinstance(value, (list, dict, set, bytearray)):
-            return False
-    return True
+    if type(kind) is not type:
+        todo.append(type(kind))
+    todo += [value for name, value in vars(kind).copy().items() if name not in OWN]
+
+
+def importable(kind: type) -> bool:
+    return inner._lookup_module_and_qualname(kind) is not None
 
 
 def same(one: list[Any], other: list[Any]) -> bool:

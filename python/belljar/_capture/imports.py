@@ -12,13 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Statements that import, also behind a colon or a semicolon, and also what only looks like one, in a text: each is
-# looked up before anything comes of it. To compile a module takes thirty times as long.
-STATEMENT = re.compile(
-    r"(?:^|[;:])[ \t]*(?:from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n;#]*)|import[ \t]+([^\n;#]+))",
-    re.M,
-)
-COMMENT = re.compile(r"#[^\n]*")
-JOINED = re.compile(r"\\\r?\n")
+# looked up before anything comes of it. To compile a module takes thirty times as long. No pattern here looks at a
+# place more than once for each of its words: the text may be a stranger's.
+STATEMENT = re.compile(r"(?:^|[;:])[ \t\f]*(from|import)\b([^\n;]*)", re.M)
+TAKES = re.compile(r"(?<![\w])import(?![\w])")
+# Names in brackets may go on for so many characters.
+MOST_NAMES = 20_000
 
 
 class Needed(NamedTuple):
@@ -30,35 +29,56 @@ class Needed(NamedTuple):
 
 def text_of(source: bytes) -> str:
     """Source as text; names that are not of its encoding are of no interest here."""
-    return source.decode("utf-8", "replace")
+    return source.decode("utf-8-sig", "replace")
 
 
 def all_of(source: bytes) -> list[Import]:
     """Everything that a module imports somewhere."""
     found: dict[Import, None] = {}
-    text = text_of(source)
-    if "\\" in text:
-        text = JOINED.sub(" ", text)
-    for dots, name, parts, plain in STATEMENT.findall(text):
-        if plain:
-            for one in plain.split(","):
+    text = text_of(source).replace("\\\r\n", " ").replace("\\\n", " ")
+    closed = text.rfind(")")
+    for match in STATEMENT.finditer(text):
+        word, rest = match.groups()
+        rest = rest.partition("#")[0]
+        if word == "import":
+            for one in rest.split(","):
                 words = one.split()
                 if words:
                     found[Import(0, words[0], ())] = None
-        else:
-            inside = COMMENT.sub("", parts).strip("() \t\r\n").split(",")
-            found[Import(len(dots), name, tuple(one.split()[0] for one in inside if one.split()))] = None
+            continue
+        takes = TAKES.search(rest)
+        if takes is None:
+            continue
+        name, names = "".join(rest[: takes.start()].split()), rest[takes.end() :].strip()
+        if names.startswith("(") and ")" not in names and match.end() < closed:
+            names = brackets(text, match.end() - len(match[2]) + rest.index("("))
+        parts = tuple(words[0] for one in names.strip("() \t\r\n\f").split(",") if (words := one.split()))
+        bare = name.lstrip(".")
+        found[Import(len(name) - len(bare), bare, parts)] = None
     return list(found)
+
+
+def brackets(text: str, start: int) -> str:
+    """What stands between brackets, which may go on over lines and have comments."""
+    end = text.find(")", start, start + MOST_NAMES)
+    lines = text[start : end if end != -1 else start].splitlines()
+    return " ".join(line.partition("#")[0] for line in lines)
 
 
 def unconditional(source: bytes) -> Iterator[Needed]:
     """What is imported by the module's own statements, in their order: not in a function, a condition or a `try`."""
+    import warnings
+
     try:
-        code = compile(source, "", "exec", 0, True)
-    except (SyntaxError, ValueError):
+        with warnings.catch_warnings():
+            # Those of somebody's source were told when it was imported here.
+            warnings.simplefilter("ignore")
+            code = compile(source, "", "exec", 0, True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return
-    # Only statements that are no part of another begin a line.
-    begins = [line.startswith(("import ", "import\t", "from ", "from\t")) for line in text_of(source).splitlines()]
+    # Only statements that are no part of another begin a line. A form feed ends none for Python.
+    lines_of = text_of(source).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    begins = [line.lstrip("\f").startswith(("import ", "import\t", "from ", "from\t", "from.")) for line in lines_of]
     lines = list(code.co_lines())
     for at, what in imported(code):
         line = next((line for start, end, line in lines if start <= at < end), None)

@@ -42,6 +42,11 @@ class Found(NamedTuple):
         return self.is_package and self.path is None
 
     @property
+    def package(self) -> str:
+        """Where its relative imports begin."""
+        return self.name if self.is_package else self.name.rpartition(".")[0]
+
+    @property
     def folders(self) -> list[str]:
         """Where its submodules are looked for."""
         return list(self.spec.submodule_search_locations) if self.is_package else []

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
+import threading
+from types import ModuleType
 from typing import NamedTuple
 
 from .._errors import ValueRefused
 from .budget import TooMuch
-from .modules import GUEST, MISSING, OWN, VALUE
+from .modules import GUEST, MISSING, OWN, VALUE, names_in
 from .names import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType
+    from types import FunctionType
 
     from .._guest import Guest
-    from .closure import Lack, Modules
+    from .closure import Modules
     from .modules import Found
     from .tree import Tree
 
 # Trees of this process, by the modules that they were packed for; those that were not used for longest go first.
 _trees: dict[frozenset[str], Tree] = {}
-MOST_TREES = 32
+_lock = threading.Lock()
+MOST_TREES, MOST_KEPT = 32, 128 << 20
 
 
 class Again(Exception):
@@ -51,17 +54,20 @@ class Own:
         self.needed: dict[str, None] = {}
         self.later: dict[str, None] = {}
         self._kinds: dict[str, tuple[Found, str]] = {}
-        self._load: tuple[frozenset[str], frozenset[str], Load] | None = None
+        self._modules: Modules | None = None
+        self._load: tuple[frozenset[str], Load] | None = None
         # A package that was installed and whose functions are decorated is the caller's own, too.
         top = (home or "").partition(".")[0]
         installed = home is not None and home in sys.modules and guest.find(home).kind == MISSING
         self.mine = top if installed and not has_compiled_parts(top) else ""
 
     def modules(self) -> Modules:
-        """For a look at modules that need not be loaded."""
-        from .closure import Modules
+        """For a look at modules that need not be loaded. One for all, until what goes along is put together."""
+        if self._modules is None:
+            from .closure import Modules
 
-        return Modules(self.guest, self.mine)
+            self._modules = Modules(self.guest, self.mine)
+        return self._modules
 
     def kind(self, name: str) -> str:
         """How objects of a module go: by its name (GUEST, or OWN with its source), by VALUE, or in no way (MISSING)."""
@@ -71,16 +77,11 @@ class Own:
             kind = known[1]
         else:
             kind = found.kind
-            if kind == OWN and self.lack(name) is not None:
+            if kind == OWN and self.modules().lack(name) is not None:
                 # To import it must fail there, so that nothing could be found in it by name.
                 kind = VALUE
             self._kinds[name] = found, kind
         return VALUE if name == self.home and kind != GUEST and not self.home_by_name else kind
-
-    def lack(self, name: str) -> Lack | None:
-        """Why the guest could not import an own module."""
-        modules = self.modules()
-        return modules.fails(name) if modules.closure([name]).lacking else None
 
     def has(self, name: str | None) -> bool:
         """Whether the guest finds what a module has by its name. An own one goes along from now on."""
@@ -92,11 +93,11 @@ class Own:
     def can_go_by_name(self, error: ValueRefused | None = None) -> bool:
         """Whether the function's own module could be imported in the guest, and that would help against a refusal."""
         home = self.home
-        if home is None or self.home_by_name or sys.modules.get(home) is None:
+        if home is None or self.home_by_name or not isinstance(sys.modules.get(home), ModuleType):
             return False
         if isinstance(error, (Lacking, TooMuch)):
             return False
-        return self.guest.find(home, self.mine).kind == OWN and self.lack(home) is None
+        return self.guest.find(home, self.mine).kind == OWN and self.modules().lack(home) is None
 
     def go_by_name(self) -> Again:
         """From now on the function's own module is imported in the guest."""
@@ -105,16 +106,13 @@ class Own:
         self.later.clear()
         return Again()
 
-    def note(self, code: CodeType, module: str | None) -> None:
+    def note(self, function: FunctionType) -> None:
         """What a function that goes by value imports when it runs."""
-        modules = None
-        for what in named(code).imports:
+        for what in named(function.__code__).imports:
             top = what.name.partition(".")[0]
             if not what.level and top in sys.modules and self.guest.find(top, self.mine).kind == GUEST:
                 continue
-            modules = modules or self.modules()
-            home = modules.get(module) if module is not None else None
-            for found in modules.imported(module or "", home is not None and home.is_package, what):
+            for found in self.modules().imported(package_of(function), what):
                 if found.kind == OWN:
                     self.later[found.name] = None
 
@@ -123,7 +121,7 @@ class Own:
         found = self.guest.find(name, self.mine)
         if found.kind == MISSING:
             return missing(what, found)
-        lack = self.lack(name) if found.kind == OWN else None
+        lack = self.modules().lack(name) if found.kind == OWN else None
         if lack is not None:
             line = f"line {lack.line} of {lack.module} imports {lack.lacks.name}, and that"
             fault = missing(f"{what} cannot be imported there: {line}", lack.lacks)
@@ -137,34 +135,46 @@ class Own:
         if not self.needed and not self.later:
             return None
         roots, names = frozenset(self.needed), frozenset((*self.needed, *self.later))
-        known = self._load
-        if known is not None and known[0] == names and known[2].tree.is_fresh(sys.modules):
-            return known[2] if known[1] == roots else known[2]._replace(roots=roots)
-        modules = self.modules()
+        if self._load is not None and self._load[0] == names and self._load[1].tree.is_fresh():
+            load = self._load[1]
+            if load.roots != roots:
+                load = load._replace(roots=roots)
+                self._load = names, load
+            return load
+        modules, self._modules = self.modules(), None
         closure = modules.closure(names)
         if self.home in closure.own and not self.home_by_name and self.can_go_by_name():
             raise self.go_by_name()
         load = Load(tree_of(closure.own, modules), roots)
-        self._load = names, roots, load
+        self._load = names, load
         return load
 
     def is_fresh(self) -> bool:
         """Whether nothing of what goes along was loaded anew since."""
-        return self._load is None or self._load[2].tree.is_fresh(sys.modules)
+        return self._load is None or self._load[1].tree.is_fresh()
+
+
+def package_of(function: FunctionType) -> str:
+    """Where the relative imports of a function begin; a program that was started as a module knows its package."""
+    package = function.__globals__.get("__package__")
+    if isinstance(package, str) and package:
+        return package
+    return str(function.__module__).rpartition(".")[0]
 
 
 def tree_of(own: dict[str, Found], modules: Modules) -> Tree:
     """The tree of these modules, packed once as long as they stay as they are."""
     key = frozenset(own)
-    tree = _trees.pop(key, None)
-    if tree is None or not tree.is_fresh(sys.modules):
+    with _lock:
+        tree = _trees.pop(key, None)
+    if tree is None or not tree.is_fresh():
         from .tree import Tree, pack
 
-        files = pack(own, modules)
-        tree = Tree(files, {name: sys.modules[name] for name in own if sys.modules.get(name) is not None})
-    _trees[key] = tree
-    if len(_trees) > MOST_TREES:
-        del _trees[next(iter(_trees))]
+        tree = Tree(pack(own, modules), own)
+    with _lock:
+        _trees[key] = tree
+        while len(_trees) > MOST_TREES or (len(_trees) > 1 and sum(one.size for one in _trees.values()) > MOST_KEPT):
+            del _trees[next(iter(_trees))]
     return tree
 
 
@@ -190,7 +200,7 @@ def has_compiled_parts(top: str) -> bool:
     # A copy: other threads import meanwhile, and a list of the items is not made in one step.
     for name, part in sys.modules.copy().items():
         if name == top or name.startswith(top + "."):
-            file = getattr(part, "__file__", None)
-            if file is not None and file.endswith(".so"):
+            file = names_in(part).get("__file__") if isinstance(part, ModuleType) else None
+            if isinstance(file, str) and file.endswith(".so"):
                 return True
     return False

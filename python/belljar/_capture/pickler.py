@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
+import re
 import sys
 import typing
 from functools import cached_property, reduce
@@ -13,12 +15,12 @@ import cloudpickle
 from cloudpickle import cloudpickle as inner
 
 from .._errors import ValueRefused
-from .._guest import HOST_VERSION, PLAIN
+from .._guest import HOST_VERSION, plain_of
 from . import asserts
 from .budget import Sink, TooMuch
 from .modules import MISSING
 from .names import named, nested
-from .plain import found, is_found
+from .plain import HOME, found, is_found, public, submodules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,24 +30,34 @@ if TYPE_CHECKING:
     from .._guest import Guest
     from .own import Own
 
-# Kinds of type variables; not every version has all of them.
-NAMED = tuple(
-    getattr(typing, name) for name in ("TypeVar", "ParamSpec", "TypeVarTuple", "NewType") if hasattr(typing, name)
-)
-GUEST_NAMES = ("sandbox", "keep", "Kept")
-REBUILD = "(exec(compile(source, file, 'exec'), scope), scope[name])[1]"
-# What imports inside a function need to know.
-HOME = ("__package__", "__name__", "__path__", "__file__")
+# Annotations stay text, whatever its module says.
+REBUILD = "(exec(compile(source, file, 'exec', 0x1000000), scope), scope[name])[1]"
 
 
-class Scope:
-    """The globals of a module that the guest imports: a function that has no name there still lives in it."""
+class Inside:
+    """A name of the guest's own side of this package."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def __call__(self) -> None:
+        """A pickle's constructors must look as if they could be called."""
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return vars, (sys.modules[self.name],)
+        return getattr, (sys.modules["belljar"], self.name)
+
+
+class Scope:
+    """The globals of a function: those of a module that the guest imports, or one dict for all functions that have the
+    same here, in whichever pickle they are."""
+
+    def __init__(self, scope: dict[str, Any], module: str | None) -> None:
+        self.scope, self.module = scope, module
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.module is not None:
+            return vars, (sys.modules[self.module],)
+        return Inside("_scope"), (id(self.scope), {name: self.scope[name] for name in HOME if name in self.scope})
 
 
 class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -54,6 +66,7 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
     def __init__(self, sink: Sink, own: Own, buffers: list[PickleBuffer]) -> None:
         super().__init__(sink, protocol=5, buffer_callback=self._apart)
         self._sink, self._own, self._buffers = sink, own, buffers
+        self._scopes: dict[int, Scope] = {}
 
     def _apart(self, buffer: PickleBuffer) -> None:
         self._sink.check(buffer.raw().nbytes)
@@ -68,8 +81,6 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             return self._class(obj)
         if isinstance(obj, ModuleType):
             return self._module(obj)
-        if kind.__module__ == "typing" and isinstance(obj, NAMED):
-            return self._type_variable(obj)
         if kind is cached_property:
             # It has a lock of its own before 3.12.
             return cached_property, (obj.func,), {"attrname": obj.attrname}
@@ -79,11 +90,34 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             raise ValueRefused(
                 "os.environ, all variables of this process", 'name those that the guest may have: env=["LANG"]'
             )
-        return super().reducer_override(obj)
+        if kind in self.dispatch_table and kind is not typing.TypeVar:
+            return NotImplemented
+        reduced = obj.__reduce_ex__(5)
+        return self._named(obj, reduced) if isinstance(reduced, str) else reduced
+
+    def _named(self, obj: Any, name: str) -> Any:
+        """What pickle knows only by its name in a module: type variables, functions with a cache, single objects."""
+        kind = type(obj)
+        module = inner._whichmodule(obj, name)
+        if self._by_name(module, f"{kind.__name__} {name}") and found(module, name) is obj:
+            return name
+        if kind is typing.TypeVar:
+            return inner._make_typevar, inner._decompose_typevar(obj)
+        if kind is functools._lru_cache_wrapper:
+            size, typed = obj.cache_parameters().values()
+            given = obj.__wrapped__, size, typed, functools._CacheInfo
+            return functools._lru_cache_wrapper, given, {"__wrapped__": obj.__wrapped__}
+        if module == "builtins" or module is None:
+            return name
+        raise ValueRefused(f"{kind.__name__} {name} can go only by its name, with its module")
 
     def _function(self, obj: FunctionType) -> Any:
-        refuse_own(obj)
-        plain = obj.__dict__.get(PLAIN, obj)
+        plain = plain_of(obj)
+        if type(plain) is not FunctionType:
+            # A callable of another kind was decorated.
+            return reduce, (getattr, [], plain)
+        if of_this_package(plain):
+            return self._public(plain)
         module = plain.__module__
         by_name = self._by_name(module, f"function {plain.__qualname__}")
         if by_name and is_found(plain):
@@ -96,33 +130,35 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
         return self._by_value(plain, by_name)
 
     def _class(self, obj: type) -> Any:
-        refuse_own(obj)
-        if self._by_name(obj.__module__, f"class {obj.__qualname__}") and importable(obj):
-            return super().reducer_override(obj)
-        if obj.__module__ == "builtins":
+        if of_this_package(obj):
+            return self._public(obj)
+        by_name = self._by_name(obj.__module__, f"class {obj.__qualname__}")
+        if (by_name and importable(obj)) or obj.__module__ == "builtins":
             return super().reducer_override(obj)
         if not self._own.guest.same_version:
             raise other_version(f"class {obj.__module__}.{obj.__qualname__}", self._own.guest, "by value")
         reduced = inner._dynamic_class_reduce(obj) if importable(obj) else super().reducer_override(obj)
-        if type(reduced) is tuple and reduced[0] is inner._make_skeleton_class:
+        if type(reduced) is not tuple or reduced[0] not in (inner._make_skeleton_class, inner._make_skeleton_enum):
+            return reduced
+        make, given, *state = reduced
+        if make is inner._make_skeleton_class:
             # Without it, classes in classes and in functions would all be called as if they were in neither.
-            make, (kind, name, bases, scope, *rest), *state = reduced
-            return make, (kind, name, bases, {**scope, "__qualname__": obj.__qualname__}, *rest), *state
-        return reduced
+            given = (*given[:3], {**given[3], "__qualname__": obj.__qualname__}, *given[4:])
+        # One that is in several pickles is made once.
+        return Inside("_once"), (make, *given), *state
+
+    def _public(self, obj: Any) -> Any:
+        """Of this package a guest has only what it may use, below its public name."""
+        name = public(obj)
+        if name is None:
+            raise ValueRefused(f"belljar.{obj.__qualname__} is not there inside a jar", "call it outside")
+        return reduce, (getattr, [name], sys.modules["belljar"])
 
     def _module(self, obj: ModuleType) -> Any:
         name = obj.__name__
         if sys.modules.get(name) is obj and self._own.has(name):
-            return super().reducer_override(obj)
+            return inner.subimport, (name,)
         raise self._own.refuse(f"the module {name!r}", name)
-
-    def _type_variable(self, obj: Any) -> Any:
-        """What pickle knows only by its name in a module."""
-        if self._by_name(obj.__module__, f"{type(obj).__name__} {obj.__name__}"):
-            return super().reducer_override(obj)
-        if isinstance(obj, typing.TypeVar):
-            return inner._make_typevar, inner._decompose_typevar(obj)
-        raise ValueRefused(f"{type(obj).__name__} {obj.__name__} can go only by its name, with its module")
 
     def _by_name(self, module: str | None, what: str) -> bool:
         """Whether the guest can import what this is of; refuses what it can have in no way."""
@@ -132,13 +168,12 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             raise self._own.refuse(what, module)
         return self._own.has(module)
 
-    def _by_value(self, function: FunctionType, in_module: bool) -> Any:
+    def _by_value(self, function: FunctionType, by_name: bool) -> Any:
         """Code, defaults, closure, and the globals that the code names; no annotations, and of its attributes only
         those that it names itself."""
         code = asserts.plain(function.__code__)
         scope, module = function.__globals__, function.__module__
-        in_module = in_module and vars(sys.modules[module]) is scope
-        closure = function.__closure__
+        closure, in_module = function.__closure__, by_name and vars(sys.modules[module]) is scope
         state: dict[str, Any] = {
             "__name__": function.__name__,
             "__qualname__": function.__qualname__,
@@ -151,19 +186,18 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             "__globals__": {},
             "_cloudpickle_submodules": [],
         }
-        base: Any = Scope(module)
+        reads = named(code).reads
         if not in_module:
-            self._own.note(code, module)
-            base = self.globals_ref.setdefault(id(scope), {})
-            if not base:
-                base.update({name: scope[name] for name in HOME if name in scope})
-            used = {name: scope[name] for name in named(code).reads if name in scope}
+            self._own.note(function)
+            used = {name: scope[name] for name in reads if name in scope}
             values = [*used.values(), *(inner._get_cell_contents(cell) for cell in closure or ())]
             state["__globals__"] = used
-            reached = inner._find_imported_submodules(code, values)
-            state["_cloudpickle_submodules"] = [part for part in reached if self._own.has(part.__name__)]
-        words = {word for one in nested(code) for word in one.co_names}
-        attributes = {name: value for name, value in function.__dict__.items() if name in words}
+            state["_cloudpickle_submodules"] = [sys.modules[name] for name in submodules(code, values, self._own)]
+        base = self._scopes.setdefault(id(scope), Scope(scope, module if in_module else None))
+        attributes = {}
+        if function.__dict__ and function.__name__ in reads:
+            words = {word for one in nested(code) for word in one.co_names}
+            attributes = {name: value for name, value in function.__dict__.items() if name in words}
         empty = None if closure is None else tuple(inner._make_empty_cell() for _ in closure)
         given = code, base, None, None, empty
         return inner._make_function, given, (attributes, state), None, None, inner._function_setstate
@@ -178,27 +212,21 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             raise other_version(f"{function.__qualname__}", guest, "with what it encloses")
         try:
             source = textwrap.dedent(inspect.getsource(function))
-        except (OSError, TypeError):
+            start = re.search(rf"^(?:async[ \t]+)?def[ \t]+{re.escape(name)}\b", source, re.M)
+            source = source[start.start() if start is not None else len(source) :]
+            # Defaults are made where the function is.
+            outer = named(compile(source, "", "exec", 0x1000000, True)).reads
+        except (OSError, TypeError, SyntaxError, ValueError):
             raise other_version(function.__qualname__, guest, "without its source") from None
-        start = source.find("def ")
-        source = ("async " if source[:start].rstrip().endswith("async") else "") + source[start:]
-        code = asserts.plain(function.__code__)
-        self._own.note(code, function.__module__)
-        wanted = named(code).reads
+        self._own.note(function)
+        wanted = (*named(asserts.plain(function.__code__)).reads, *outer)
         scope = {key: function.__globals__[key] for key in wanted if key in function.__globals__ and key != name}
-        place = {"source": source, "file": code.co_filename, "scope": scope, "name": name}
+        place = {"source": source, "file": function.__code__.co_filename, "scope": scope, "name": name}
         return eval, (REBUILD, place)
 
 
-def own_package(obj: Any) -> bool:
-    """Whether it is part of this package."""
-    return (obj.__module__ or "").partition(".")[0] == "belljar"
-
-
-def refuse_own(obj: Any) -> None:
-    """Of this package a guest has only what it may use."""
-    if own_package(obj) and obj.__qualname__ not in GUEST_NAMES:
-        raise ValueRefused(f"belljar.{obj.__qualname__} is not there inside a jar", "call it outside")
+def of_this_package(obj: Any) -> bool:
+    return str(obj.__module__).partition(".")[0] == "belljar"
 
 
 def importable(obj: Any) -> bool:

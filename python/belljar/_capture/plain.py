@@ -12,9 +12,10 @@ from itertools import repeat
 from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, GenericAlias, ModuleType, UnionType
 
-from .._guest import PLAIN
+from .._errors import BelljarError
+from .._guest import plain_of
 from . import asserts
-from .names import named
+from .names import named, nested
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from .._guest import Guest
     from .own import Own
 
+# Of this package, beside its errors.
+GUEST_NAMES = ("sandbox", "keep", "Kept")
 CONSTANTS = frozenset((int, float, complex, str, bytes, bool, type(None), type(...)))
 REFERENCES = (type, FunctionType, BuiltinFunctionType)
 #: First bytes of what is no pickle: a function, the name of one, and marshalled arguments.
@@ -72,8 +75,9 @@ class Plain:
             submodules(code, [value for _, value in used], own),
             (function.__name__, function.__qualname__, module, function.__doc__),
             told(self.defaults, own),
+            id(scope),
         )
-        own.note(code, module)
+        own.note(function)
         try:
             self.data = FUNCTION + marshal.dumps(parts)
         except ValueError:
@@ -111,22 +115,37 @@ def told(value: Any, own: Own) -> tuple[Any, ...]:
         return UNION, told(tuple([None if item is NONE else item for item in value.__args__]), own)
     elif issubclass(kind, REFERENCES) and not (kind is FunctionType and value.__dict__):
         module, name = value.__module__, value.__qualname__
+        if isinstance(module, str) and module.partition(".")[0] == "belljar":
+            known = public(value)
+            if known is None:
+                raise Involved
+            return NAME, "belljar", known
         if isinstance(module, str) and found(module, name) is value and own.has(module):
             return NAME, module, name
     raise Involved
 
 
 def found(module: str, name: str) -> Any:
+    """What a module has below a name. Whatever a module does that makes its attributes up, it is not there."""
     place: Any = sys.modules.get(module)
     for part in name.split("."):
-        place = getattr(place, part, None)
+        try:
+            place = getattr(place, part, None)
+        except Exception:
+            return None
     return place
+
+
+def public(value: Any) -> str | None:
+    """The name below which a guest finds something of this package: it has the decorator, tokens, and the errors."""
+    name = value.__qualname__
+    return name if name in GUEST_NAMES or (isinstance(value, type) and issubclass(value, BelljarError)) else None
 
 
 def is_found(function: FunctionType) -> bool:
     """Whether a function, or what the decorator made of it, is what its module has below its name."""
     place = found(function.__module__, function.__qualname__)
-    return place is function or getattr(place, "__dict__", {}).get(PLAIN) is function
+    return place is function or (type(place) is FunctionType and plain_of(place) is function)
 
 
 def submodules(code: CodeType, values: list[Any], own: Own) -> list[str]:
@@ -135,7 +154,7 @@ def submodules(code: CodeType, values: list[Any], own: Own) -> list[str]:
     if not packages:
         return []
     below = tuple(f"{package}." for package in packages)
-    words = set(code.co_names)
+    words = {word for one in nested(code) for word in one.co_names}
     inside = [name for name in list(sys.modules) if name.startswith(below)]
     return [name for name in inside if any(reached(name, package, words) for package in packages) and own.has(name)]
 

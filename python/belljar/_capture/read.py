@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .modules import Found
-
 #: Most bytes that are sent as source.
 MOST_BYTES = 64 << 20
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -30,25 +28,35 @@ def content(path: str, folder: int | None = None) -> bytes | None:
         descriptor = os.open(path, FILE, dir_fd=folder)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return None
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise Full
-    return data
+        if status.st_size > MOST_BYTES:
+            raise Full
+        parts, size = [], 0
+        while part := os.read(descriptor, 1 << 20):
+            parts.append(part)
+            size += len(part)
+            if size > MOST_BYTES:
+                raise Full
+        return b"".join(parts)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def module(path: str) -> bytes | None:
     """The file of a module. It may be a link to one of the same name, as build tools make them, but no other: a link
     to a key must not go in as source."""
     data = content(path)
-    if data is None:
-        real = real_path(path)
-        if os.path.basename(real) == os.path.basename(path):
-            data = content(real)
-    return data
+    return content(real_path(path)) if data is None and same_name(path) else data
+
+
+def same_name(path: str) -> bool:
+    """Whether a path that may be a link leads to something of its own name."""
+    return os.path.basename(real_path(path)) == os.path.basename(path)
 
 
 @contextmanager
@@ -59,16 +67,3 @@ def opened(path: str, folder: int | None = None) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def source_of(found: Found) -> bytes:
-    """The source of a module that is one, for its imports; nothing of any other."""
-    if found.archive is not None:
-        loader = found.spec.loader
-        try:
-            return (loader.get_source(found.name) or "").encode("utf-8", "replace")
-        except Exception:
-            return b""
-    if found.path is None or not found.path.endswith(".py"):
-        return b""
-    return module(found.path) or b""

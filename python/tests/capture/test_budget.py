@@ -38,7 +38,7 @@ def test_what_takes_too_many_bytes_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(module, "MOST", 1 << 20)
     with pytest.raises(ValueRefused) as caught:
         sandbox(reads_table)()
-    told = "cannot send 'TABLE', a global of reads_table()['large'] (list): it takes more than 0.25 MiB"
+    told = "cannot send 'TABLE', a global of reads_table()['large'] (list): it takes more than 1 MiB"
     assert caught.value.message == told
     with pytest.raises(ValueRefused, match=r"cannot send args\[1\] \(list\): it takes more than"):
         sandbox(lambda *given: len(given))(1, [object] * 1_000_000)
@@ -51,7 +51,7 @@ def test_what_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(ValueRefused) as caught:
         sandbox(lambda x: 1)({"a": 1, "chain": Forever()})
-    assert caught.value.message == "cannot send args[0]['chain'] (Forever): it takes longer than 0.05 s to be sent"
+    assert caught.value.message == "cannot send args[0]['chain'] (Forever): it takes longer than 0.2 s to be sent"
 
 
 def test_an_interrupt_ends_it(tmp_path: Path) -> None:

@@ -427,6 +427,7 @@ fn tree(open: &mut Open, frame: Frame, descriptor: Option<OwnedFd>) -> Result<Op
     if lengths.is_empty() && size == 0 {
         return Ok(None);
     }
+    cut(&lengths, size).map_err(|error| fault("request", error.to_string(), None))?;
     let tree = Tree::new(body.parcel(lengths)?);
     tree.map(Some).map_err(|error| of_error(error.into()))
 }

@@ -6,7 +6,16 @@ use super::{Plan, Step};
 use crate::tree::{INSIDE, Tree, TreeError};
 
 impl Plan {
-    /// This plan with a tree in it, which counts as memory beside the guest's own.
+    /// Memory that the source files of its jars take: beside what the guest may have, for whoever is charged for them.
+    pub(crate) fn tree_bytes(&self) -> u64 {
+        let tree = self.steps.iter().find_map(|step| match step {
+            Step::Tree { bytes, .. } => Some(*bytes),
+            _ => None,
+        });
+        tree.unwrap_or_default()
+    }
+
+    /// This plan with a tree in it.
     pub fn with_tree(mut self, tree: &Tree) -> Result<Self, TreeError> {
         let shown = Step::Tree {
             target: INSIDE.into(),
@@ -15,13 +24,11 @@ impl Plan {
             bytes: tree.bytes(),
         };
         for step in &mut self.steps {
-            match step {
-                Step::Cgroup { memory, .. } => *memory = memory.saturating_add(tree.bytes()),
-                Step::Landlock(rules) => rules.paths.push(Rule {
+            if let Step::Landlock(rules) = step {
+                rules.paths.push(Rule {
                     path: INSIDE.into(),
                     allow: Allow::Read,
-                }),
-                _ => {}
+                });
             }
         }
         let after = self.steps.iter().position(|step| matches!(step, Step::Root));

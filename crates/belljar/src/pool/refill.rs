@@ -346,7 +346,7 @@ fn make(
     number: u64,
 ) -> Result<(), Error> {
     let since = Instant::now();
-    let group = make_group(sandbox.plan()).and_then(|group| {
+    let group = make_group(sandbox.plan(), 0).and_then(|group| {
         let fds = group.as_ref().map_or(Ok(Vec::new()), |group| group.procs_fds());
         let fds = fds.map_err(|error| Error::setup("open the cgroup", std::io::Error::other(error)))?;
         Ok((group, fds))

@@ -182,7 +182,8 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
     belljar_linux::rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
     // A group of version 2 takes a child that is born in it; one of version 1 is made while init builds the room.
     let group = if has_group(plan, true) {
-        make_group(plan)?
+        // An init that is born in its group builds the root there, and is charged for what it writes.
+        make_group(plan, plan.tree_bytes())?
     } else {
         None
     };
@@ -281,7 +282,7 @@ fn settle(plan: &Plan, jar: &mut Jar, ids: Option<Ids>) -> Result<(), Error> {
     descriptors::send(jar.report.as_fd(), b"g", &[])
         .map_err(|error| Error::setup("let the jar go", error))?;
     if has_group(plan, false) {
-        jar.group = make_group(plan)?;
+        jar.group = make_group(plan, 0)?;
         let fds = jar.group.as_ref().map_or(Ok(Vec::new()), Group::procs_fds);
         let fds = fds.map_err(|error| Error::setup("open the cgroup", io::Error::other(error)))?;
         let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
@@ -323,7 +324,7 @@ fn program(job: &Job) -> String {
     }
 }
 
-pub(crate) fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
+pub(crate) fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>, Error> {
     for step in plan.steps() {
         if let Step::Cgroup {
             hierarchy,
@@ -334,7 +335,7 @@ pub(crate) fn make_group(plan: &Plan) -> Result<Option<Group>, Error> {
         {
             fault(plan, step.name())?;
             let limits = cgroup::Limits {
-                memory: Some(*memory),
+                memory: Some(memory.saturating_add(more_memory)),
                 swap: false,
                 pids: Some(*pids),
                 cpus: Some(*cpus),

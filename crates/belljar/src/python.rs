@@ -5,6 +5,7 @@
 
 mod elf;
 mod error;
+pub(crate) mod known;
 mod libraries;
 mod look;
 mod packages;

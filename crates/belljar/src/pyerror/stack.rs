@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Frame, PythonError, printable};
+use super::{Frame, PythonError, is_library, printable};
 
 /// The dump itself stops at 100 frames.
 const MAX_FRAMES: usize = 128;
@@ -22,7 +22,7 @@ impl PythonError {
         // The library that it waits in says less than the line of the user's that called it.
         let own = frames
             .iter()
-            .rfind(|frame| is_own(&frame.file))
+            .rfind(|frame| !is_library(&frame.file))
             .or(frames.last())?;
         let hint = format!(
             "the code was at line {} of {} (in {}) when its time was up; make that faster, or give it longer with --timeout",
@@ -41,10 +41,14 @@ impl PythonError {
     }
 }
 
-/// Whether a file is the user's own and not part of an installation.
-fn is_own(file: &str) -> bool {
-    file.starts_with('<') && !file.starts_with("<frozen")
-        || ["/script/", "/jar/"].iter().any(|own| file.starts_with(own))
+/// Whether nothing follows in a dump: it ends with the frame that started the job, or where it has too many frames.
+pub(crate) fn is_whole(dump: &[u8]) -> bool {
+    let Some(lines) = dump.strip_suffix(b"\n") else {
+        return false;
+    };
+    let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = format!("  File \"{}/", crate::plan::RUNTIME);
+    last == b"  ..." || last.starts_with(first.as_bytes()) && last.ends_with(b" in <module>")
 }
 
 /// `  File "/script/a.py", line 3 in f`
@@ -87,9 +91,20 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_dump_is_whole_when_it_has_come_to_its_first_frame() {
+        let text = "Stack (most recent call first):\n  File \"<string>\", line 3 in <module>\n  File \"/run/belljar/boot.py\", line 9 in main\n  File \"/run/belljar/boot.py\", line 99 in <module>\n";
+        assert!(is_whole(text.as_bytes()));
+        for end in 0..text.len() {
+            assert!(!is_whole(&text.as_bytes()[..end]), "{:?}", &text[..end]);
+        }
+        assert!(is_whole(b"Stack:\n  File \"a\", line 1 in f\n  ...\n"));
+    }
+
     proptest! {
         #[test]
         fn any_text_is_survived(text in ".*") {
+            let _ = is_whole(text.as_bytes());
             let _ = PythonError::from_stack(&text, Duration::from_secs(1));
         }
     }

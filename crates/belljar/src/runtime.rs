@@ -14,17 +14,18 @@ use crate::plan::Plan;
 /// How many of them a cold run needs: those for any job, one more for a call, all before the template for a parcel.
 const COLD: usize = 4;
 const COLD_CALL: usize = COLD + 1;
-const COLD_PARCEL: usize = COLD_CALL + 9;
+const COLD_PARCEL: usize = COLD_CALL + 10;
 /// Bytecode of the first files is well within this; more is read only if it is not.
 const FIRST_READ: usize = 64 << 10;
 /// The runtime as source: the file that is started first, then those that it loads when it needs them.
-const SOURCE: [(&str, &[u8]); 19] = [
+const SOURCE: [(&str, &[u8]); 20] = [
     ("boot.py", include_bytes!("../../../guest/boot.py")),
     ("ended.py", include_bytes!("../../../guest/ended.py")),
     ("report.py", include_bytes!("../../../guest/report.py")),
     ("script.py", include_bytes!("../../../guest/script.py")),
     ("call.py", include_bytes!("../../../guest/call.py")),
     ("invoke.py", include_bytes!("../../../guest/invoke.py")),
+    ("fences.py", include_bytes!("../../../guest/fences.py")),
     ("values.py", include_bytes!("../../../guest/values.py")),
     (
         "values_arrow.py",

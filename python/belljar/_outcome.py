@@ -160,6 +160,9 @@ class Outcome:
         self.cold: str | None = fields.get("cold")
         self._exception: dict[str, Any] | None = fields["exception"]
         self._draft: Draft | None = None
+        # What the run was given, for those who are told what it lacks: names of files, and its code.
+        self._given: Sequence[str] = ()
+        self._source: str | None = None
 
     @property
     def stdout(self) -> str:
@@ -207,7 +210,10 @@ class Outcome:
         return skipped
 
     def for_model(self, limit: int = 4000) -> str:
-        """A short text that a language model can act on: what happened, where, what to change, and the output."""
+        """A short text that a language model can act on: what happened, where, what to change, and the output.
+
+        It names what the model can change, which is its code; advice for you is in `exception.hint`.
+        """
         from ._model import describe
 
         return describe(self, limit)
@@ -227,6 +233,12 @@ class Outcome:
             "usage": dict(self.usage._fields),
             "isolation": dict(self.isolation._fields),
         }
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it. What a guest chose is text there, and never an element."""
+        from ._notebook import shown
+
+        return shown(self)
 
     def __repr__(self) -> str:
         more = f" {errors.printable(str(self._exception['type']))}" if self._exception else ""

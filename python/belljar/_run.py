@@ -137,18 +137,24 @@ async def astarted(kind: str, what: Any, options: dict[str, Any]) -> tuple[Reque
     return getattr(Runner(place), kind)(what, more), tell
 
 
+def remembered(outcome: Outcome, request: Request) -> Outcome:
+    """The outcome, with what was asked for."""
+    outcome._draft = request.draft
+    names = request.header.get("files", ())
+    outcome._given = [name if isinstance(name, str) else os.fsdecode(bytes(name)) for name in names]
+    if request.header.get("kind") in ("evaluate", "script"):
+        outcome._source = bytes(request.parts[0]).decode("utf-8", "replace")
+    return outcome
+
+
 def completed(request: Request, tell: Teller | None) -> Outcome:
     """Waits for a run."""
-    outcome = finish(request.wait(tell))
-    outcome._draft = request.draft
-    return outcome
+    return remembered(finish(request.wait(tell)), request)
 
 
 async def acompleted(request: Request, tell: Teller | None) -> Outcome:
     """The same for a task."""
-    outcome = finish(await request.await_(tell))
-    outcome._draft = request.draft
-    return outcome
+    return remembered(finish(await request.await_(tell)), request)
 
 
 def run(code: str, **options: Unpack[RunKeywords]) -> Outcome:

@@ -20,18 +20,16 @@ impl PythonError {
             .collect();
         frames.reverse();
         // The library that it waits in says less than the line of the user's that called it.
-        let own = frames
-            .iter()
-            .rfind(|frame| !is_library(&frame.file))
-            .or(frames.last())?;
+        let own = frames.iter().rfind(|frame| !is_library(&frame.file));
+        let place = own.or(frames.last())?;
         let hint = format!(
             "the code was at line {} of {} (in {}) when its time was up; make that faster, or give it longer with --timeout",
-            own.line, own.file, own.function
+            place.line, place.file, place.function
         );
         Some(Self {
             type_name: "TimeoutError".into(),
             message: format!("timed out after {} s", timeout.as_secs_f64()),
-            line: Some(own.line),
+            line: own.map(|frame| frame.line),
             hint: Some(hint),
             traceback: printable(text).chars().take(64 << 10).collect(),
             bases: vec!["TimeoutError".into(), "OSError".into()],
@@ -85,6 +83,9 @@ mod tests {
             error.hint.unwrap(),
             "the code was at line 7 of /script/a.py (in work) when its time was up; make that faster, or give it longer with --timeout"
         );
+        let waits = "  File \"/usr/lib/python3.11/selectors.py\", line 468 in select\n";
+        let error = PythonError::from_stack(waits, Duration::from_secs(2)).unwrap();
+        assert_eq!(error.line, None, "no line of the user's");
         assert_eq!(
             PythonError::from_stack("nothing of the kind", Duration::from_secs(2)),
             None

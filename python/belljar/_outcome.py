@@ -153,6 +153,11 @@ class Outcome:
         self.files = files
         # What a draft would do, for apply().
         self._steps: Sequence[Mapping[str, Any]] = fields["changes"].pop("draft", ())
+        if fields["changes"]["skipped"]:
+            from ._apply import in_python
+
+            skipped = fields["changes"]["skipped"]
+            skipped.update({path: in_python(path, reason) for path, reason in skipped.items()})
         self.changes = Changes(fields["changes"])
         self.usage = Usage(fields["usage"])
         self.isolation = Isolation(fields["isolation"])

@@ -154,6 +154,9 @@ def test_the_line_of_an_endless_loop_is_told(tmp_path: Path) -> None:
     outcome = run(source, timeout=0.5)
     assert outcome.status == "timed_out"
     assert re.search(r"^At line [23]: (while True:|n \+= 1)$", outcome.for_model(), re.M), outcome.for_model()
+    # Also of one that the processor limit has stopped when it is asked.
+    with Sandbox(cpus=0.25, timeout=0.5) as box:
+        assert all("\nAt line " in box.run(source).for_model() for _ in range(5))
     script = tmp_path / "loop.py"
     script.write_text(source)
     told = belljar.run_file(script, timeout=0.5).for_model()

@@ -84,7 +84,7 @@ fn what_apply_leaves_out_is_told_with_another_way() {
         let make = "open('.envrc', 'w').close()";
         let applied = place.run(&["run", "--workdir", "work", "--apply", "-c", make]);
         assert_eq!(applied.code, 0, "as {who:?}: {}", applied.stderr);
-        let told = "; --apply leaves it out, and a run with --workdir alone may write it\n";
+        let told = "; --apply leaves it out, and a run with --workdir alone can make a new one\n";
         let left = applied
             .stderr
             .lines()

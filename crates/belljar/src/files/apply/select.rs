@@ -50,7 +50,7 @@ fn refusal(change: &DraftChange, options: &ApplyOptions) -> Option<String> {
         && !is_allowed(&change.path, options)
     {
         return Some(format!(
-            "protected: {reason}; --apply leaves it out, and a run with --workdir alone may write it"
+            "protected: {reason}; --apply leaves it out, and a run with --workdir alone can make a new one"
         ));
     }
     match (&change.action, &change.kind) {

@@ -19,9 +19,9 @@ use crate::warden::start::Streams;
 use crate::warden::steer::Wish;
 use crate::warden::stream::{BUFFER, Stream};
 
-/// How long a guest whose time is up may take to say where it is: a period of the kernel's processor limit, which may have
+/// How long a guest whose time is up may take to say where it is: two periods of the kernel's processor limit, which may have
 /// stopped a busy guest for the rest of one.
-const ANSWER: Duration = Duration::from_millis(100);
+const ANSWER: Duration = Duration::from_millis(200);
 
 /// How long to wait for a reader that has no room.
 const PAUSE: Duration = Duration::from_millis(2);

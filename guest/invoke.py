@@ -10,7 +10,7 @@ from posix import _exit, close, readv
 PARCEL, RETURNED, ITEM, PREFIX, ALIGN = 34, 1, 16, 16, 64
 # From here on a body is a sealed memfd.
 INLINE = 1 << 16
-ONLY_AST, FUTURE = 0x400, 0x1FF0000
+ONLY_AST, AWAIT, COROUTINE, FUTURE = 0x400, 0x2000, 0x80, 0x1FF0000
 # Where source files of the caller's own are.
 OWN = "/own/"
 F_ADD_SEALS, SEALS, MFD_FLAGS = 1033, 15, 3
@@ -193,31 +193,70 @@ def is_builtin(value, name):
 
 
 def evaluate(source, inputs, name, job, values, names):
-    """As `python -c` would, and the value of a last expression."""
+    """As `python -c` would, with the value of a last expression, Markdown around it, and `await` outside functions."""
     main, file = job["main"], name or "<string>"
     sys.orig_argv.insert(len(sys.orig_argv) - len(sys.argv) + 1, source)
     if inputs:
         main.update(values["decode"](inputs[0], inputs[1:]))
     job.update(file=file, source=source)
-    tree = compile(source, file, "exec", ONLY_AST, True)
+    tree = parsed(source, file, names)
     last = tree.body.pop() if tree.body and type(tree.body[-1]).__name__ == "Expr" else None
-    job["code"] = code = compile(tree, file, "exec", 0, True)
+    job["code"] = code = compile(tree, file, "exec", AWAIT, True)
     if last is not None:
         from _ast import Expression
 
-        job["last"] = last = compile(Expression(last.value), file, "eval", code.co_flags & FUTURE, True)
+        job["last"] = last = compile(Expression(last.value), file, "eval", AWAIT | code.co_flags & FUTURE, True)
     if sys.version_info >= (3, 13):
         linecache = __import__("linecache")
         linecache._register_code(code if hasattr(linecache, "_interactive_cache") else file, source, file)
-    exec(code, main)
+    value = None
+    if code.co_flags & COROUTINE:
+        value = awaited(main, *filter(None, (code, last)))
+    else:
+        exec(code, main)
+        if last is not None:
+            value = awaited(main, last) if last.co_flags & COROUTINE else eval(last, main)
     if last is None:
         return None
-    value = eval(last, main)
     try:
         return frame(RETURNED, *values["encode"](value))
     except values["ValueRefused"] as error:
         fields = {"path": getattr(error, "path", "result"), "type": type(value).__name__, "message": str(error)}
         return RETURNED, names("report")["dump"]({"refused": fields}).encode(), b""
+
+
+def parsed(source, file, names):
+    try:
+        return compile(source, file, "exec", ONLY_AST, True)
+    except SyntaxError:
+        code = names("fences")["fenced"](source) if "```" in source or "~~~" in source else None
+        if code is None:
+            raise
+    return compile(code, file, "exec", ONLY_AST, True)
+
+
+def awaited(main, *codes):
+    """Runs code of which some has an `await` outside functions, all of it in one loop; gives the value of the last."""
+    from asyncio import run
+
+    failed = []
+
+    async def steps():
+        value = None
+        try:
+            for code in codes:
+                value = eval(code, main)
+                if code.co_flags & COROUTINE:
+                    value = await value
+        except Exception as error:
+            # Raised again below, without the frames of asyncio.
+            failed.append(error)
+        return value
+
+    value = run(steps())
+    if failed:
+        raise failed[0]
+    return value
 
 
 def receive(parcel):
@@ -322,12 +361,15 @@ class Finder:
         self.names = names
 
     def find_spec(self, name, path=None, target=None):
-        return sys.modules["_frozen_importlib"].ModuleSpec(name, self) if name == "belljar" else None
+        # A pickle names the module that something is defined in.
+        if name != "belljar" and not name.startswith("belljar._"):
+            return None
+        return sys.modules["_frozen_importlib"].ModuleSpec(name, self, is_package=name == "belljar")
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
         scope = self.names("belljar_guest")
-        module.__dict__.update({name: value for name, value in scope.items() if name[:2] != "__"})
+        module.__dict__.update({name: scope[name] for name in scope if name not in ("__name__", "__builtins__")})
         module._scope = self.names("values")["scope_of"]

@@ -93,8 +93,12 @@ def prepare():
     preloaded[:] = names = wish["preload"]
     if names:
         loading = boot["load"]("preload")
+        # Modules of the caller's own may import the package.
+        finders = [boot["names"]("invoke")["Finder"](boot["names"])] if "/own" in sys.path else []
+        sys.meta_path[:0] = finders
         with loading["Exits"]():
             report = loading["preload"](names, flush)
+        sys.meta_path[:] = [each for each in sys.meta_path if each not in finders]
     else:
         report = []
     with_cloudpickle = load_cloudpickle()
@@ -139,7 +143,7 @@ def load_cloudpickle():
 def ahead():
     """What a job with a parcel needs. Its client's cloudpickle takes longer to import than the job to run."""
     before = dict(sys.modules)
-    boot["load"]("invoke")["ready"](boot["names"])["part"]("values_types")
+    boot["names"]("invoke")["ready"](boot["names"])["part"]("values_types")
     boot["load"]("chain")
     for name in "_pickle", "_ast":
         __import__(name)

@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 GUEST = Path(__file__).resolve().parent.parent
-PARTS = (*"boot script call ended report chain invoke".split(), *(path.stem for path in GUEST.glob("values*.py")))
+PARTS = (
+    *"boot script call ended report chain invoke fences".split(),
+    *(path.stem for path in GUEST.glob("values*.py")),
+)
 KINDS = {1: "returned", 2: "raised", 3: "exited", 16: "item"}
 
 

@@ -30,7 +30,9 @@ def call(source: str, leave: int = 0) -> bytes:
     return parcel(head((eval, (source,), {})), leave=leave)
 
 
-class EveryPython(unittest.TestCase):
+class Both(unittest.TestCase):
+    """A job cold and on a worker, with every interpreter."""
+
     def both(self, kind: str, said: bytes, check: Callable[[Result], None], name: str = "") -> None:
         for python in pythons():
             with self.subTest(python=python, kind="cold"):
@@ -40,6 +42,8 @@ class EveryPython(unittest.TestCase):
                 worker.give(kind, origin=name, trailing=said)
                 check(template.finish(worker))
 
+
+class EveryPython(Both):
     def test_a_call_gives_its_value(self) -> None:
         def check(result: Result) -> None:
             self.assertEqual((result.code, result.stdout), (0, "printed\n"), result)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._outcome import Changes, File
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PROTECTED = "protected: "
 FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -47,8 +48,8 @@ class Draft:
         try:
             for step in steps:
                 path, reason = step["path"], step.get("refused")
-                if reason and not (reason.startswith("protected: ") and named(path, allowed)):
-                    skipped[path] = reason
+                if reason and not (reason.startswith(PROTECTED) and named(path, allowed)):
+                    skipped[path] = in_python(path, reason)
                     continue
                 try:
                     self._do(root, bytes(step["name"]), step["step"], files.get(path))
@@ -155,6 +156,13 @@ def keep_owner(fd: int, old: os.stat_result) -> None:
     """Root keeps the file its owner's; to anybody else it is their own already, or cannot be given away."""
     with suppress(OSError):
         os.fchown(fd, old.st_uid, old.st_gid)
+
+
+def in_python(path: str, reason: str) -> str:
+    """Why a path was left out. The binary tells what its flags can do about a protected one."""
+    if not reason.startswith(PROTECTED):
+        return reason
+    return f"{reason.partition('; --apply')[0]}; apply(allow=[{path!r}]) of a draft writes it"
 
 
 def named(path: str, allowed: tuple[str, ...]) -> bool:

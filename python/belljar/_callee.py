@@ -122,7 +122,10 @@ class Callee:
 
     def with_known(self, outcome: Outcome) -> Outcome:
         """The same, with the classes that its exception may be."""
-        if outcome._exception is not None:
+        told = outcome._exception
+        if told is not None:
+            if told["type"] == "ModuleNotFoundError":
+                told["hint"] = self._captured.hint(told["message"]) or told["hint"]
             from ._known import Known
 
             outcome._known = Known(self.function, self.room.policy.values.get("raises", ()))

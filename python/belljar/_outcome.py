@@ -154,6 +154,11 @@ class Outcome:
         self.files = files
         # What a draft would do, for apply().
         self._steps: Sequence[Mapping[str, Any]] = fields["changes"].pop("draft", ())
+        if fields["changes"]["skipped"]:
+            from ._apply import in_python
+
+            skipped = fields["changes"]["skipped"]
+            skipped.update({path: in_python(path, reason) for path, reason in skipped.items()})
         self.changes = Changes(fields["changes"])
         self.usage = Usage(fields["usage"])
         self.isolation = Isolation(fields["isolation"])
@@ -163,6 +168,9 @@ class Outcome:
         self._draft: Draft | None = None
         # The classes of the caller's own that it may raise.
         self._known: Known | None = None
+        # What the run was given, for those who are told what it lacks: names of files, and its code.
+        self._given: Sequence[str] = ()
+        self._source: str | None = None
 
     @property
     def stdout(self) -> str:
@@ -215,7 +223,10 @@ class Outcome:
         return skipped
 
     def for_model(self, limit: int = 4000) -> str:
-        """A short text that a language model can act on: what happened, where, what to change, and the output."""
+        """A short text that a language model can act on: what happened, where, what to change, and the output.
+
+        It names what the model can change, which is its code; advice for you is in `exception.hint`.
+        """
         from ._model import describe
 
         return describe(self, limit)
@@ -239,6 +250,12 @@ class Outcome:
     def __getstate__(self) -> dict[str, Any]:
         # A function need not pickle.
         return {**self.__dict__, "_known": None}
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it. What a guest chose is text there, and never an element."""
+        from ._notebook import shown
+
+        return shown(self)
 
     def __repr__(self) -> str:
         more = f" {errors.printable(str(self._exception['type']))}" if self._exception else ""

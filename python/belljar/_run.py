@@ -90,8 +90,7 @@ def finish(request: Request, answer: Answer, annotation: Any = None) -> Outcome:
     value, frame = answer
     if frame is None:
         raise SetupError("the agent gave a value where an outcome was asked for")
-    outcome = read(frame.parts(frame.head()["parts"]))
-    outcome._draft = request.draft
+    outcome = remembered(read(frame.parts(frame.head()["parts"])), request)
     if value is not None:
         try:
             outcome.value = decoded(value, annotation)
@@ -142,6 +141,16 @@ async def astarted(kind: str, what: Any, options: dict[str, Any]) -> tuple[Reque
     place, more, tell = prepared(kind, what, options)
     await ready(place)
     return getattr(Runner(place), kind)(what, more), tell
+
+
+def remembered(outcome: Outcome, request: Request) -> Outcome:
+    """The outcome, with what was asked for."""
+    outcome._draft = request.draft
+    names = request.header.get("files", ())
+    outcome._given = [name if isinstance(name, str) else os.fsdecode(bytes(name)) for name in names]
+    if request.header.get("kind") in ("evaluate", "script"):
+        outcome._source = bytes(request.parts[0]).decode("utf-8", "replace")
+    return outcome
 
 
 def completed(request: Request, tell: Teller | None) -> Outcome:

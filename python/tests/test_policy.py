@@ -108,6 +108,12 @@ def test_dependencies_are_a_list_and_exclude_a_virtualenv() -> None:
         belljar.run("", dependencies=["lib; python_version > "])
     assert caught.value.message.startswith("cannot read `lib; python_version >` at column ")
     assert caught.value.hint == "write for example pandas>=2, or pandas>=2; python_version > '3.10'"
+    # The name of a module, which the index has nothing of, or a stranger's; told before anything is built.
+    for name, meant in {"sklearn": "scikit-learn", "cv2": "opencv-python-headless", "PIL": "pillow"}.items():
+        with pytest.raises(belljar.DependencyError, match=f"the package is called {meant}"):
+            belljar.run("", dependencies=[name])
+    with pytest.raises(belljar.DependencyError, match="`json` is a module of the standard library"):
+        belljar.run("", dependencies=["json"])
     assert belljar.run("print(1)", dependencies=[]).stdout == "1\n"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support import alive, until
 
-from belljar import PolicyError, Sandbox, sandbox, statistics
+from belljar import PolicyError, Sandbox, run, sandbox, statistics
 
 
 @sandbox(preload=["csv"])
@@ -51,14 +51,26 @@ class TestInARow:
 
 class TestWarm:
     def test_workers_are_ready_and_have_what_was_asked_for(self) -> None:
-        with Sandbox(preload=["csv", "no_such_module"]) as box:
+        with Sandbox(preload=["csv", "asyncio.windows_utils"]) as box:
             warmed = box.warm(2)
             assert warmed.cold is None and warmed.ready >= 2
             assert list(warmed.preloaded) == ["csv"] and warmed.preloaded["csv"] >= 0
-            assert list(warmed.left_out) == ["no_such_module"] and "No module" in warmed.left_out["no_such_module"]
+            assert warmed.left_out == {"asyncio.windows_utils": "ImportError: win32 only"}
             outcome = box.run("import sys; 'csv' in sys.modules")
             assert (outcome.cold, outcome.value) == (None, True)
-            assert "no_such_module" in repr(warmed)
+            assert "asyncio.windows_utils" in repr(warmed)
+
+    def test_a_module_that_guests_lack_is_told_at_once(self) -> None:
+        @sandbox(preload=["csv", "jsno"])
+        def mistyped() -> int:
+            return 1
+
+        with pytest.raises(PolicyError, match=r'cannot preload "jsno".*\n.*did you mean `json`'):
+            mistyped()
+        with pytest.raises(PolicyError, match='cannot preload "panda"'):
+            run("1", preload=["panda"])
+        with pytest.raises(PolicyError, match='cannot preload "panda"'), Sandbox(preload=["panda"]):
+            pass
 
     def test_of_a_function(self) -> None:
         assert list(number.warm().preloaded) == ["csv"]

@@ -16,17 +16,33 @@ both! {
         let mut client = Client::new();
         let (sandbox, id) = (client.id(), 98);
         // Asked for before the sandbox is open, as jobs may be.
-        client.say(Kind::Open, sandbox, &json!({"preload": ["csv", "no_such_module"]}), &[]);
+        client.say(Kind::Open, sandbox, &json!({"preload": ["csv", "asyncio.windows_utils"]}), &[]);
         client.say(Kind::Warm, id, &json!({"sandbox": sandbox, "workers": 2}), &[]);
         let told = warmed(&mut client, id);
         assert!(told["ready"].as_u64() >= Some(2) && told["cold"].is_null(), "{told}");
         let modules = told["modules"].as_array().expect("a list");
         let error = |name: &str| modules.iter().find(|module| module["name"] == name).map(|module| &module["error"]);
         assert_eq!(error("csv"), Some(&Value::Null));
-        assert!(error("no_such_module").is_some_and(Value::is_string), "{told}");
+        assert!(error("asyncio.windows_utils").is_some_and(Value::is_string), "{told}");
         let job = client.code(sandbox, "import sys; print('csv' in sys.modules)", &json!({}));
         let answer = client.answer(job);
         assert_eq!((answer.stdout().as_str(), &answer.document()["cold"]), ("True\n", &Value::Null));
+        client.finish();
+    }
+
+    fn a_module_that_guests_lack_is_told_at_once(_who) {
+        let mut client = Client::new();
+        for (names, message, hint) in [
+            (json!(["csv", "jsno"]), "cannot preload \"jsno\": guests have no such module", "did you mean `json`?"),
+            (json!(["nowhere_at_all"]), "cannot preload \"nowhere_at_all\": guests have no such module", "modules of your own"),
+            (json!(["a b"]), "cannot preload \"a b\": it is not the name of a module", "give names"),
+        ] {
+            let id = client.id();
+            client.say(Kind::Open, id, &json!({"preload": names}), &[]);
+            let answer = client.answer(id);
+            assert_eq!((&answer.header["code"], &answer.header["message"]), (&json!("policy"), &json!(message)));
+            assert!(answer.header["hint"].as_str().unwrap_or_default().contains(hint), "{}", answer.header);
+        }
         client.finish();
     }
 

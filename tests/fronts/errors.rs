@@ -33,6 +33,10 @@ fn mistyped() {
     let mut told = String::new();
     told.push_str(&mistake(nothing, &["run", "--timeot", "3", "x.py"]));
     told.push_str(&mistake(nothing, &["rnu", "x.py"]));
+    told.push_str(&mistake(nothing, &["evn", "list"]));
+    told.push_str(&mistake(nothing, &["env", "lits"]));
+    told.push_str(&mistake(nothing, &["run", "--evn", "A=1", "x.py"]));
+    told.push_str(&mistake(nothing, &["frobnicate", "x.py"]));
     told.push_str(&mistake(nothing, &["run", "--memory", "lots", "x.py"]));
     told.push_str(&mistake(nothing, &["run", "--timeout", "soon", "x.py"]));
     told.push_str(&mistake(nothing, &["run", "--network", "wifi", "x.py"]));
@@ -61,6 +65,8 @@ fn nothing_to_run() {
     told.push_str(&mistake(nothing, &["run", ""]));
     told.push_str(&mistake(nothing, &["run", "nope.py"]));
     told.push_str(&mistake(nothing, &["run", "--with", "-e .", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--with", "sklearn>=1", "-c", "1"]));
+    told.push_str(&mistake(nothing, &["run", "--with", "json", "-c", "1"]));
     insta::assert_snapshot!("mistake_nothing_to_run", told);
 }
 

@@ -77,6 +77,27 @@ fn a_draft_is_applied_after_a_clean_exit_only() {
 }
 
 #[test]
+fn what_apply_leaves_out_is_told_with_another_way() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        place.write("work/old.txt", "old");
+        let make = "open('.envrc', 'w').close()";
+        let applied = place.run(&["run", "--workdir", "work", "--apply", "-c", make]);
+        assert_eq!(applied.code, 0, "as {who:?}: {}", applied.stderr);
+        let told = "; --apply leaves it out, and a run with --workdir alone can make a new one\n";
+        let left = applied
+            .stderr
+            .lines()
+            .any(|line| line.starts_with("belljar: left out .envrc: protected: "));
+        assert!(left && applied.stderr.contains(told), "{}", applied.stderr);
+        assert!(!place.path().join("work/.envrc").exists());
+        // The way that it names is one.
+        assert_eq!(place.run(&["run", "--workdir", "work", "-c", make]).code, 0);
+        assert!(place.path().join("work/.envrc").exists());
+    }
+}
+
+#[test]
 fn what_is_left_is_collected() {
     for who in everyone() {
         let place = Place::new(*who);

@@ -36,6 +36,26 @@ fn code() {
 }
 
 #[test]
+fn code_is_python_and_nothing_else() {
+    for (text, hint) in [
+        ("```python\nprint(1)\n```", "leave out the fences"),
+        ("!pip install six", "add what it installs with --with six"),
+        ("%matplotlib inline", "a command of notebooks"),
+        ("import asyncio\nawait asyncio.sleep(0)", "inside async def"),
+    ] {
+        for who in everyone() {
+            let ran = Place::new(*who).run(&["run", "-c", text]);
+            assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{text} as {who:?}");
+            assert!(
+                ran.stderr.contains("SyntaxError") && ran.stderr.contains(hint),
+                "{text} as {who:?}: {}",
+                ran.stderr
+            );
+        }
+    }
+}
+
+#[test]
 fn code_from_stdin() {
     prints(nothing, &["run", "-"], "print(6 * 7)", "42\n");
     prints(

@@ -1,6 +1,6 @@
 //! Mistakes on the command line, in one line instead of clap's eight.
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::failure::Failure;
 
@@ -29,10 +29,47 @@ pub fn mistake(error: &clap::Error) -> Option<Failure> {
             message.push_str(line);
         }
     }
+    let tip = similar(error).or(tip);
     Some(Failure::with_hint(
         message,
         tip.unwrap_or_else(|| format!("see `{} --help`", asked_for())),
     ))
+}
+
+/// The command or flag that was meant. clap's own measure sees no swapped letters in a word of three.
+fn similar(error: &clap::Error) -> Option<String> {
+    let (kind, what) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, "subcommand"),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, "argument"),
+        _ => return None,
+    };
+    let Some(ContextValue::String(word)) = error.get(kind) else {
+        return None;
+    };
+    let mut definition = crate::args::definition();
+    definition.build();
+    let mut command = &definition;
+    for typed in std::env::args().skip(1) {
+        match command.find_subcommand(&typed) {
+            Some(inner) => command = inner,
+            None => break,
+        }
+    }
+    let flags = command
+        .get_arguments()
+        .filter(|flag| !flag.is_hide_set())
+        .filter_map(|flag| Some(format!("--{}", flag.get_long()?)));
+    let commands = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(|command| command.get_name().to_owned());
+    let known: Vec<String> = if what == "argument" {
+        flags.collect()
+    } else {
+        commands.collect()
+    };
+    let near = belljar::nearest(word, known.iter().map(String::as_str))?;
+    Some(format!("a similar {what} exists: '{near}'"))
 }
 
 /// The command that was being typed.

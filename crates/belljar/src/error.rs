@@ -79,6 +79,14 @@ pub enum Error {
         /// The name as given.
         name: String,
     },
+    /// A module that was to be preloaded and that no guest would find.
+    #[error("cannot preload {name:?}: guests have no such module{}", next_step(self.hint()))]
+    NoModule {
+        /// The name as given.
+        name: String,
+        /// The one that may be meant.
+        near: Option<String>,
+    },
     /// A pool has as many jobs as it takes.
     #[error("the pool is busy: {running} jobs run and {waiting} wait, which is its limit{}", next_step(self.hint()))]
     Busy {
@@ -177,6 +185,10 @@ impl Hinted for Error {
             Self::Binary(error) => return error.hint(),
             Self::Limit(error) => return error.hint(),
             Self::Module { .. } => "give names such as numpy or package.module",
+            Self::NoModule { near: Some(near), .. } => return Some(format!("did you mean `{near}`?").into()),
+            Self::NoModule { .. } => {
+                "name one of the standard library or of its packages; modules of your own are imported ahead without that"
+            }
             Self::Busy { .. } => "try again later, or raise max_workers or queue",
             Self::Gate => "start it again",
             Self::Lost { .. } => "try again; if it happens again, BELLJAR_LOG=debug tells more",

@@ -18,6 +18,7 @@ pub use chain::Link;
 pub use frame::FrameError;
 pub use hints::{HintContext, hint};
 pub use printable::printable;
+pub(crate) use stack::is_whole as is_whole_stack;
 
 /// A Python exception: what was raised, where in the user's code, and what to do about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

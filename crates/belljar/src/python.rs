@@ -5,8 +5,10 @@
 
 mod elf;
 mod error;
+pub(crate) mod known;
 mod libraries;
 mod look;
+mod modules;
 mod packages;
 mod prefix;
 mod search;
@@ -25,6 +27,7 @@ use crate::environment::{Environment, INSIDE};
 use crate::policy::Policy;
 
 pub use error::InterpreterError;
+pub use modules::lacking;
 pub(crate) use packages::of_system as packages_of_system;
 pub use search::Surroundings;
 pub use walk::Link;

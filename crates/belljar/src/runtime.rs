@@ -14,11 +14,11 @@ use crate::plan::Plan;
 /// How many of them a cold run needs: those for any job, one more for a call, all before the template for a parcel.
 const COLD: usize = 4;
 const COLD_CALL: usize = COLD + 1;
-const COLD_PARCEL: usize = COLD_CALL + 10;
+const COLD_PARCEL: usize = COLD_CALL + 11;
 /// Bytecode of the first files is well within this; more is read only if it is not.
 const FIRST_READ: usize = 64 << 10;
 /// The runtime as source: the file that is started first, then those that it loads when it needs them.
-const SOURCE: [(&str, &[u8]); 20] = [
+const SOURCE: [(&str, &[u8]); 21] = [
     ("boot.py", include_bytes!("../../../guest/boot.py")),
     ("ended.py", include_bytes!("../../../guest/ended.py")),
     ("report.py", include_bytes!("../../../guest/report.py")),
@@ -26,6 +26,7 @@ const SOURCE: [(&str, &[u8]); 20] = [
     ("call.py", include_bytes!("../../../guest/call.py")),
     ("invoke.py", include_bytes!("../../../guest/invoke.py")),
     ("chain.py", include_bytes!("../../../guest/chain.py")),
+    ("fences.py", include_bytes!("../../../guest/fences.py")),
     ("values.py", include_bytes!("../../../guest/values.py")),
     (
         "values_arrow.py",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from types import CodeType, FunctionType, ModuleType
 
 from .._errors import DependencyError
 from .distributions import holds, with_needs
+from .imports import text_of
 from .modules import MISSING, OWN, VALUE
 from .names import named
 from .own import Own, package_of
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from .modules import Found
 
 
+# As `run` takes it.
+ALLOW_AWAIT = 0x2000
+
+
 def of_function(function: Any, guest: Guest) -> list[str]:
     """Requirements for what a function names or imports, itself or by way of the caller's own modules."""
     own = Own(guest, getattr(function, "__module__", None))
@@ -31,9 +37,16 @@ def of_function(function: Any, guest: Guest) -> list[str]:
 
 def of_source(source: str | bytes, guest: Guest) -> list[str]:
     """Requirements for what a program imports. One that cannot be compiled needs nothing: it will say so itself."""
-    try:
-        code = compile(source, "<auto>", "exec", 0, True)
-    except (SyntaxError, ValueError):
+    text = source if isinstance(source, str) else text_of(source)
+    # Where a chat has put its code between fences, only what stands there counts.
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.M | re.S)
+    for program in (source, "".join(blocks)):
+        try:
+            code = compile(program, "<auto>", "exec", ALLOW_AWAIT, True)
+            break
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    else:
         return []
     look = Look(Own(guest, None))
     look.imports(code, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import re
 import sys
 from itertools import chain
 from pickle import dumps as plain_dumps
@@ -11,6 +12,7 @@ from types import FunctionType
 from .. import _frames as frames
 from .._errors import ValueRefused
 from .._values import Pickled, call_sizes, encode, encode_call, pickled
+from .modules import OWN
 from .own import Again, Own
 from .plain import ARGUMENTS, Involved, Plain
 
@@ -100,6 +102,17 @@ class Captured:
             if self._for_arguments:
                 # Nor what these arguments alone needed.
                 self._own, self._plain, self._cached, self._for_arguments = None, None, None, False
+
+    def hint(self, message: str) -> str | None:
+        """What to do about a module that the guest did not find, where it is the caller's own."""
+        missing = re.match(r"No module named '(\w+)", message)
+        if missing is None or self._own is None:
+            return None
+        found = self._own.modules().get(missing[1])
+        if found is None or found.kind != OWN:
+            return None
+        name = missing[1]
+        return f"{name!r} is your own, and nothing that the call names imports it: name it with modules=[{name!r}]"
 
     def _fresh(self, there: Guest) -> Own:
         """As before the first call."""

@@ -139,7 +139,8 @@ def found(module: str, name: str) -> Any:
 def public(value: Any) -> str | None:
     """The name below which a guest finds something of this package: it has the decorator, tokens, and the errors."""
     name = value.__qualname__
-    return name if name in GUEST_NAMES or (isinstance(value, type) and issubclass(value, BelljarError)) else None
+    is_error = isinstance(value, type) and issubclass(value, BelljarError)
+    return name if name in GUEST_NAMES or (is_error and name in sys.modules["belljar"].__all__) else None
 
 
 def is_found(function: FunctionType) -> bool:

@@ -138,10 +138,11 @@ def own():
 print(of_function(f, there))
 print(of_function(g, there))
 print(of_function(lambda: 1, there))
+print(of_source("Here:\\n```python\\nimport pack14\\nawait f()\\n```\\nDone.", there))
 print(of_source("import pack12, os\\nfrom pack13 import m1\\nimport nowhere", there), of_source("(", there))
 """
     needs = ["corp-space==2.0", "pack11==1.0", "pack3==1.0", "pack9==1.0", "Py-Yam.L==6.0.1", "single==0.1"]
-    told = [str(needs), "['Py-Yam.L==6.0.1']", "[]", "['pack12==1.0', 'pack13==1.0'] []"]
+    told = [str(needs), "['Py-Yam.L==6.0.1']", "[]", "['pack14==1.0']", "['pack12==1.0', 'pack13==1.0'] []"]
     assert run(main, tmp_path, path=(crowd,)) == told
 
 

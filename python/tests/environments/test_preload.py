@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from belljar import Sandbox
+from belljar import PolicyError, Sandbox
 
 from .local import settings, warmed, wheel
 
@@ -60,6 +60,14 @@ class TestPreload:
         with Sandbox(dependencies=["calm", "busy"], preload=["calm", "busy"]) as box:
             cold = warmed(box)
             assert cold is not None and "2 threads" in cold and cold.endswith("importing busy did that"), cold
+
+    def test_a_slip_in_a_name_is_told(self) -> None:
+        with (
+            pytest.raises(PolicyError, match='cannot preload "clam"') as caught,
+            Sandbox(dependencies=["calm"], preload=["clam"]),
+        ):
+            pass
+        assert caught.value.hint == "did you mean `calm`?"
 
     def test_threads_that_end_at_a_fork_are_no_hindrance(self) -> None:
         with Sandbox(dependencies=["calm", "polite"], preload=["calm", "polite"]) as box:

@@ -51,7 +51,7 @@ pub fn of_error(error: Error) -> Fault {
         Error::Setup { .. } => "setup",
         Error::Program { .. } => "program",
         Error::Files(_) | Error::Apply(_) => "files",
-        Error::Policy(_) | Error::Limit(_) | Error::Module { .. } => "policy",
+        Error::Policy(_) | Error::Limit(_) | Error::Module { .. } | Error::NoModule { .. } => "policy",
         Error::Requirement(_) | Error::Environment(_) => "dependencies",
         Error::Busy { .. } => "busy",
         Error::Interpreter(_) => "interpreter",

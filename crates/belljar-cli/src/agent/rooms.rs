@@ -52,8 +52,9 @@ impl Room {
 fn sandbox(open: &Open, tree: Option<Tree>) -> Result<Sandbox, Fault> {
     let policy = belljar::agent::policy(open).map_err(|error| of_error(error.into()))?;
     let mut builder = Sandbox::builder().binary(own_binary());
-    if let Some(environment) = environment(&open.dependencies, &policy).map_err(of_error)? {
-        builder = builder.environment(environment);
+    let environment = environment(&open.dependencies, &policy).map_err(of_error)?;
+    if let Some(environment) = &environment {
+        builder = builder.environment(environment.clone());
     }
     if let Some(preload) = &open.preload {
         builder = builder.preload(preload);
@@ -61,7 +62,16 @@ fn sandbox(open: &Open, tree: Option<Tree>) -> Result<Sandbox, Fault> {
     if let Some(tree) = tree {
         builder = builder.tree(tree, &open.own);
     }
-    builder.policy(policy).build().map_err(of_error)
+    let sandbox = builder.policy(policy.clone()).build().map_err(of_error)?;
+    if let Some(preload) = &open.preload {
+        // A template would only leave it out, and whoever mistyped it would never know.
+        let lacking = belljar::python::lacking(&policy, environment.as_ref(), &open.own, preload);
+        if let Some((name, near)) = lacking.map_err(|error| of_error(error.into()))? {
+            let name = name.to_owned();
+            return Err(of_error(Error::NoModule { name, near }));
+        }
+    }
+    Ok(sandbox)
 }
 
 /// The environment with the dependencies, built where it is not there yet: jobs wait for it as for the sandbox.

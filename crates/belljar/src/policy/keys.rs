@@ -83,31 +83,13 @@ pub(super) fn nearest(word: &str) -> Option<&'static str> {
     if let Some((_, name)) = other.iter().find(|(other, _)| *other == flat) {
         return Some(name);
     }
-    let distances = KEYS.iter().map(|key| (distance(&flat, key.name), key.name));
+    let distances = KEYS
+        .iter()
+        .map(|key| (crate::nearest::distance(&flat, key.name), key.name));
     distances
         .min()
         .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
         .map(|(_, name)| name)
-}
-
-/// How many letters must change to make one word of the other.
-fn distance(one: &str, other: &str) -> usize {
-    // A key of a hostile document may be a mebibyte long; nothing that long is a slip.
-    if one.len() > 32 {
-        return usize::MAX;
-    }
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, letter) in one.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = above + 1;
-        for (index, wanted) in other.iter().enumerate() {
-            let change = corner + usize::from(letter != *wanted);
-            corner = row[index + 1];
-            row[index + 1] = change.min(corner + 1).min(row[index] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 /// The reference of all keys, as the table in `docs/policy.md`.

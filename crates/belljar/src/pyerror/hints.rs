@@ -5,6 +5,7 @@
 mod builtin;
 mod jar;
 mod modules;
+mod notebook;
 
 use super::PythonError;
 use crate::policy::{Network, Policy};

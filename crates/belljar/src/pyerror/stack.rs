@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Frame, PythonError, printable};
+use super::{Frame, PythonError, is_library, printable};
 
 /// The dump itself stops at 100 frames.
 const MAX_FRAMES: usize = 128;
@@ -20,18 +20,16 @@ impl PythonError {
             .collect();
         frames.reverse();
         // The library that it waits in says less than the line of the user's that called it.
-        let own = frames
-            .iter()
-            .rfind(|frame| is_own(&frame.file))
-            .or(frames.last())?;
+        let own = frames.iter().rfind(|frame| !is_library(&frame.file));
+        let place = own.or(frames.last())?;
         let hint = format!(
             "the code was at line {} of {} (in {}) when its time was up; make that faster, or give it longer with --timeout",
-            own.line, own.file, own.function
+            place.line, place.file, place.function
         );
         Some(Self {
             type_name: "TimeoutError".into(),
             message: format!("timed out after {} s", timeout.as_secs_f64()),
-            line: Some(own.line),
+            line: own.map(|frame| frame.line),
             hint: Some(hint),
             traceback: printable(text).chars().take(64 << 10).collect(),
             bases: vec!["TimeoutError".into(), "OSError".into()],
@@ -41,10 +39,14 @@ impl PythonError {
     }
 }
 
-/// Whether a file is the user's own and not part of an installation.
-fn is_own(file: &str) -> bool {
-    file.starts_with('<') && !file.starts_with("<frozen")
-        || ["/script/", "/jar/"].iter().any(|own| file.starts_with(own))
+/// Whether nothing follows in a dump: it ends with the frame that started the job, or where it has too many frames.
+pub(crate) fn is_whole(dump: &[u8]) -> bool {
+    let Some(lines) = dump.strip_suffix(b"\n") else {
+        return false;
+    };
+    let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = format!("  File \"{}/", crate::plan::RUNTIME);
+    last == b"  ..." || last.starts_with(first.as_bytes()) && last.ends_with(b" in <module>")
 }
 
 /// `  File "/script/a.py", line 3 in f`
@@ -81,15 +83,29 @@ mod tests {
             error.hint.unwrap(),
             "the code was at line 7 of /script/a.py (in work) when its time was up; make that faster, or give it longer with --timeout"
         );
+        let waits = "  File \"/usr/lib/python3.11/selectors.py\", line 468 in select\n";
+        let error = PythonError::from_stack(waits, Duration::from_secs(2)).unwrap();
+        assert_eq!(error.line, None, "no line of the user's");
         assert_eq!(
             PythonError::from_stack("nothing of the kind", Duration::from_secs(2)),
             None
         );
     }
 
+    #[test]
+    fn a_dump_is_whole_when_it_has_come_to_its_first_frame() {
+        let text = "Stack (most recent call first):\n  File \"<string>\", line 3 in <module>\n  File \"/run/belljar/boot.py\", line 9 in main\n  File \"/run/belljar/boot.py\", line 99 in <module>\n";
+        assert!(is_whole(text.as_bytes()));
+        for end in 0..text.len() {
+            assert!(!is_whole(&text.as_bytes()[..end]), "{:?}", &text[..end]);
+        }
+        assert!(is_whole(b"Stack:\n  File \"a\", line 1 in f\n  ...\n"));
+    }
+
     proptest! {
         #[test]
         fn any_text_is_survived(text in ".*") {
+            let _ = is_whole(text.as_bytes());
             let _ = PythonError::from_stack(&text, Duration::from_secs(1));
         }
     }

@@ -53,6 +53,20 @@ pub enum RequirementError {
         /// The item.
         item: String,
     },
+    /// The name of a module where the name of its distribution belongs.
+    #[error("`{item}` is the name of a module; the package is called {distribution}{}", next_step(self.hint()))]
+    Module {
+        /// The module.
+        item: String,
+        /// The distribution.
+        distribution: &'static str,
+    },
+    /// A module that comes with Python.
+    #[error("`{item}` is a module of the standard library{}", next_step(self.hint()))]
+    Standard {
+        /// The module.
+        item: String,
+    },
     /// A URL, which was not allowed.
     #[error("`{item}` comes from a URL and not from the index{}", next_step(self.hint()))]
     Url {
@@ -252,6 +266,12 @@ impl Hinted for RequirementError {
                 "name a package of the index, or a wheel as `name @ file:///folder/name.whl` with --allow-urls"
             }
             Self::FileName { .. } => "name a package of the index",
+            Self::Module { item, distribution } => {
+                return Some(
+                    format!("ask for {distribution}; a package that is called {item} itself must be pinned: {item}==VERSION").into(),
+                );
+            }
+            Self::Standard { .. } => "leave it out: every guest can import it",
             Self::Url { .. } => "allow that with --allow-urls",
             // What is wrong with these says what to write.
             Self::Link { .. } | Self::Toml { .. } => return None,

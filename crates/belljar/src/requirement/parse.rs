@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cursor::Cursor;
 use super::error::printable;
 use super::{Allow, Requirement, RequirementError, link, marker, name, specifier};
+use crate::python::known::{is_standard, meant};
 
 /// The longest requirement, without its hashes.
 pub(super) const LONGEST: usize = 4096;
@@ -69,10 +70,29 @@ pub(super) fn requirement(text: &str, allow: Allow) -> Result<Requirement, Requi
         requirement.marker = Some(marker::read(&mut cursor, false)?);
     }
     hashes(&mut cursor, &mut requirement)?;
-    if cursor.is_done() {
-        Ok(requirement)
-    } else {
-        Err(left_over(&cursor, written, &requirement))
+    if !cursor.is_done() {
+        return Err(left_over(&cursor, written, &requirement));
+    }
+    refuse_modules(&requirement, written)?;
+    Ok(requirement)
+}
+
+/// Refuses the name of a module in the place of its distribution's: the index has nothing of that name, or a stranger's.
+/// Whoever names one version, or one address, knows what is there; and a marker is for versions of Python gone by.
+fn refuse_modules(requirement: &Requirement, written: &str) -> Result<(), RequirementError> {
+    if requirement.url.is_some() || requirement.marker.is_some() || requirement.pinned().is_some() {
+        return Ok(());
+    }
+    let item = || printable(written);
+    if is_standard(&requirement.name) {
+        return Err(RequirementError::Standard { item: item() });
+    }
+    match meant(&requirement.name) {
+        Some(distribution) => Err(RequirementError::Module {
+            item: item(),
+            distribution,
+        }),
+        None => Ok(()),
     }
 }
 

@@ -49,7 +49,9 @@ fn refusal(change: &DraftChange, options: &ApplyOptions) -> Option<String> {
     if let TrustClass::Protected(reason) = trust_class(&change.path)
         && !is_allowed(&change.path, options)
     {
-        return Some(format!("protected: {reason}; name it to apply it"));
+        return Some(format!(
+            "protected: {reason}; --apply leaves it out, and a run with --workdir alone can make a new one"
+        ));
     }
     match (&change.action, &change.kind) {
         (Action::Delete, _) | (_, Kind::File | Kind::Folder { .. }) => None,

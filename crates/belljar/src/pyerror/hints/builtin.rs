@@ -1,6 +1,6 @@
 //! The common builtin errors.
 
-use super::between;
+use super::{between, notebook};
 use crate::pyerror::PythonError;
 
 pub(super) fn hint(error: &PythonError) -> Option<String> {
@@ -11,7 +11,9 @@ pub(super) fn hint(error: &PythonError) -> Option<String> {
         "ImportError" => return import(error),
         "TypeError" => return kind(message),
         "ValueError" => return value(message),
-        "SyntaxError" | "IndentationError" | "TabError" => return syntax(error),
+        "SyntaxError" | "IndentationError" | "TabError" => {
+            return notebook::hint(error).or_else(|| syntax(error));
+        }
         "KeyError" => format!("there is no key {message}; look at the keys first, or use .get() with a default"),
         "IndexError" => "the index is past the end; check len() first, and remember that counting starts at 0".into(),
         "ZeroDivisionError" => "the divisor is zero; check for it (an empty list has length 0) before dividing".into(),
@@ -30,7 +32,7 @@ pub(super) fn hint(error: &PythonError) -> Option<String> {
         },
         "AssertionError" if message.is_empty() => "the assertion does not hold; print both sides of it to see why".into(),
         "EOFError" if message.contains("EOF when reading a line") => {
-            "input() found no more on standard input; pipe the input in, or take it from sys.argv".into()
+            "input() found no more on standard input; write the value into the code, or pipe it in".into()
         }
         "StopIteration" => "the iterator is used up; use a for loop, or next(it, default)".into(),
         "NotImplementedError" => "this method is to be written in a subclass".into(),
@@ -42,7 +44,6 @@ pub(super) fn hint(error: &PythonError) -> Option<String> {
         "KeyboardInterrupt" => return None,
         "BrokenPipeError" => "the reader of this pipe has gone".into(),
         "CalledProcessError" => "the program failed; run it with capture_output=True and print its stderr".into(),
-        "ExceptionGroup" => format!("several tasks failed; the first: {}", error.causes.first()?),
         _ => return None,
     };
     Some(text)

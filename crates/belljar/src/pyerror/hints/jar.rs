@@ -89,8 +89,8 @@ fn network(error: &PythonError, context: &HintContext) -> Option<String> {
     let refused = *found == "Connection refused" || texts().any(|text| text.contains("Connection refused"));
     match context.network {
         Network::None => Some(
-            "the network is off in this jar; --network loopback allows connections inside the jar, --network host shares the \
-             host's network"
+            "the network is off in this jar, so work with the data that is here; --network loopback allows connections inside the \
+             jar, --network host shares the host's network"
                 .into(),
         ),
         Network::Loopback if refused => Some("nothing listens on that port inside the jar; start the server in the same run first".into()),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::python::known::{is_standard, meant};
 
 /// A piece in two spellings of the same.
 type Pair = (String, String);
@@ -17,7 +18,7 @@ fn space() -> impl Strategy<Value = &'static str> {
 
 fn name() -> impl Strategy<Value = Pair> {
     let joint = || prop::sample::select(vec!["-", "_", ".", "-_", "..", "--"]);
-    prop::collection::vec(("[a-z0-9]{1,6}", joint(), joint()), 1..4).prop_map(|parts| {
+    let names = prop::collection::vec(("[a-z0-9]{1,6}", joint(), joint()), 1..4).prop_map(|parts| {
         let (mut one, mut other) = (String::new(), String::new());
         for (index, (word, left, right)) in parts.into_iter().enumerate() {
             let joints = if index == 0 { ("", "") } else { (left, right) };
@@ -25,6 +26,10 @@ fn name() -> impl Strategy<Value = Pair> {
             other += &format!("{}{}", joints.1, word.to_uppercase());
         }
         (one, other)
+    });
+    // Those are refused, whatever else is asked for.
+    names.prop_filter("the name of a module", |(one, _)| {
+        super::super::name::normalise(one).is_some_and(|name| !is_standard(&name) && meant(&name).is_none())
     })
 }
 

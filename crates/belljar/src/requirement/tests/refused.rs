@@ -275,3 +275,40 @@ fn hashes_are_checked_or_refused() {
     refusal(&format!("a==1--hash=sha256:{SHA}"), Allow::default());
     refusal(&format!("a==1;os_name=='x'--hash=sha256:{SHA}"), Allow::default());
 }
+
+#[test]
+fn the_name_of_a_module_is_no_requirement() {
+    for (text, told) in [
+        (
+            "sklearn>=1",
+            "`sklearn` is the name of a module; the package is called scikit-learn; ask for scikit-learn; a package that is called \
+             sklearn itself must be pinned: sklearn==VERSION",
+        ),
+        (
+            "PIL",
+            "`PIL` is the name of a module; the package is called pillow; ask for pillow; a package that is called PIL itself must \
+             be pinned: PIL==VERSION",
+        ),
+        (
+            "json",
+            "`json` is a module of the standard library; leave it out: every guest can import it",
+        ),
+        (
+            "ConfigParser",
+            "`ConfigParser` is a module of the standard library; leave it out: every guest can import it",
+        ),
+    ] {
+        assert_eq!(refusal(text, ALL), told);
+    }
+    // Who says this much knows what there is.
+    for text in [
+        "sklearn==0.0.post12",
+        "dataclasses; python_version < '3.7'",
+        "yaml @ https://example.org/yaml-1-py3-none-any.whl",
+        "psycopg2",
+        "jsonschema",
+        "scikit-learn",
+    ] {
+        canonical(text, ALL);
+    }
+}

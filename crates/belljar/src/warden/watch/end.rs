@@ -1,7 +1,7 @@
 //! The end of a run: the jar is emptied, and what it had already said and printed is taken.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belljar_linux::{descriptors, process};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -11,6 +11,7 @@ use crate::error::{Error, Process};
 use crate::jar::{Report, receive};
 use crate::job::Which;
 use crate::outcome::Captured;
+use crate::pyerror::is_whole_stack;
 use crate::warden::cpu;
 use crate::warden::foreign::Foreign;
 use crate::warden::gate::Closed;
@@ -18,8 +19,9 @@ use crate::warden::start::Streams;
 use crate::warden::steer::Wish;
 use crate::warden::stream::{BUFFER, Stream};
 
-/// How long a guest whose time is up may take to say where it is.
-const ANSWER: Duration = Duration::from_millis(20);
+/// How long a guest whose time is up may take to say where it is: two periods of the kernel's processor limit, which may have
+/// stopped a busy guest for the rest of one.
+const ANSWER: Duration = Duration::from_millis(200);
 
 /// How long to wait for a reader that has no room.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -93,11 +95,24 @@ impl Watch<'_> {
         let (Some(guest), Some(control)) = (self.guest(), self.jar.voice()) else {
             return;
         };
-        if self.decoder.is_empty() && process::signal_last(guest).is_ok() && readable_within(control, ANSWER)
+        if !self.decoder.is_empty() || process::signal_last(guest).is_err() {
+            return;
+        }
+        self.buffer.resize(BUFFER, 0);
+        let (until, mut length) = (Instant::now() + ANSWER, 0);
+        // It comes in pieces of a few letters.
+        while !is_whole_stack(&self.buffer[..length])
+            && readable_within(control, until.saturating_duration_since(Instant::now()))
         {
-            self.buffer.resize(BUFFER, 0);
-            let (length, fds) = descriptors::receive_now(control, &mut self.buffer).unwrap_or_default();
+            let room = &mut self.buffer[length..];
+            let (more, fds) = descriptors::receive_now(control, room).unwrap_or_default();
             fds.into_iter().map(Foreign::new).for_each(drop);
+            length += more;
+            if more == 0 {
+                break;
+            }
+        }
+        if length > 0 {
             self.seen.stuck = Some(String::from_utf8_lossy(&self.buffer[..length]).into_owned());
             self.jar.control = None;
         }

@@ -19,6 +19,12 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 VENV := $(TARGET)/venv
 TOOLS := $(VENV)/belljar-tools
 BENCH_VENV := $(TARGET)/bench-venv
+DEMO := $(TARGET)/demo
+# For `make demo`: what the Python package needs beside the binary. Without an index, the demo leaves pandas out.
+DEMO_BUILD = $(MAKE) --no-print-directory build
+DEMO_PIP = $(PYTHON) -m pip install --quiet --disable-pip-version-check --retries 0 --timeout 10 --upgrade \
+	--target $(DEMO)/packages cloudpickle uv
+SITE_VENV := $(TARGET)/site-venv
 # For `make fuzz`: seconds for each target.
 SECONDS ?= 60
 # For `make soak`.
@@ -37,14 +43,17 @@ build:  ## Build the release binary
 	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --package belljar-cli --target $(TRIPLE)
 
 .PHONY: demo
-demo: build  ## Build, then a tour of less than a minute
-	BELLJAR=$(BELLJAR) examples/tour.sh
+demo:  ## Build, then see in less than a minute what belljar does
+	@$(PYTHON) examples/demo/quietly.py $(DEMO)/build.log $(DEMO_BUILD)
+	@$(PYTHON) examples/demo/quietly.py --try $(DEMO)/pip.log $(DEMO_PIP)
+	@PYTHONPATH=python:$(DEMO)/packages PATH="$(abspath $(DEMO))/packages/bin:$$PATH" \
+		BELLJAR_BIN=$(BELLJAR) $(PYTHON) -B examples/demo
 
 .PHONY: test
 test: rust-test doc-test attack-test guest-test package-test  ## Run every test, as the user who calls
 
-# The tests start the binary, so it is built before them. The attacks bring a runner of their own, which looks for leaks on the whole
-# machine: they run alone.
+# The tests start the binary, so it is built before them. The attacks bring a runner of their own, which starts two at a time:
+# they run alone.
 .PHONY: rust-test
 rust-test: binaries
 	if cargo nextest --version >/dev/null 2>&1; then \
@@ -101,6 +110,7 @@ rust-check:
 	# What a test needs and a machine lacks stands in tests/skips.toml; none is ignored.
 	! git grep -nE '^ *#\[ignore' -- '*.rs'
 	cargo fmt --all --check
+	cargo metadata --locked --format-version 1 | $(PYTHON) .ci/licences.py
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	# What `make build` links with need not be what the tests are built with, and their types differ.
 	cargo check --locked --package belljar-cli --target $(TRIPLE)
@@ -123,11 +133,28 @@ python-check: $(TOOLS)
 docs-check:
 	$(DEV) promises
 	$(DEV) links
-	$(DEV) syscalls --check
+	$(DEV) wrap
+	$(DEV) references --check
+	$(PYTHON) python/reference.py --check
+	$(PYTHON) benches/first_screen.py --check
 
+# The site fails for a link or an anchor that leads nowhere.
 .PHONY: docs
-docs:  ## Write the generated references again
-	$(DEV) syscalls
+docs: $(SITE_VENV)/complete  ## Write the generated references again, and build the site below target/site
+	$(DEV) references
+	$(PYTHON) python/reference.py
+	$(PYTHON) benches/first_screen.py
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --quiet --clean --site-dir $(abspath $(TARGET)/site)
+	@echo "$(abspath $(TARGET)/site/index.html)"
+
+$(SITE_VENV)/complete: docs/requirements.txt
+	$(PYTHON) -m venv --clear $(SITE_VENV)
+	$(SITE_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
+	touch $@
+
+.PHONY: recording
+recording:  ## Record `make demo` in a terminal of 100 columns; writes docs/assets/demo.svg
+	$(PYTHON) benches/recording.py docs/assets/demo.svg $(MAKE) --no-print-directory demo
 
 .PHONY: fmt
 fmt: $(TOOLS)  ## Format Rust and Python
@@ -136,20 +163,22 @@ fmt: $(TOOLS)  ## Format Rust and Python
 	$(VENV)/bin/ruff format --quiet
 
 .PHONY: bench
-bench: build $(BENCH_VENV)/complete  ## Measure beside the bare interpreter, other sandboxes and a process pool; writes docs/
+bench: build $(BENCH_VENV)/complete  ## Measure beside the bare interpreter, other sandboxes and a process pool; writes docs/figures
 	cargo build --quiet --release --locked --package belljar-dev
-	$(TARGET)/release/belljar-dev bench --belljar $(BELLJAR) --write docs
-	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --venv $(abspath $(BENCH_VENV)) --write docs
+	$(TARGET)/release/belljar-dev bench --belljar $(BELLJAR) --write docs/figures
+	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --venv $(abspath $(BENCH_VENV)) --write docs/figures
 	PYTHONPATH=python BELLJAR_BIN=$(abspath $(BELLJAR)) $(BENCH_VENV)/bin/python benches/package.py --belljar $(abspath $(BELLJAR)) \
-		--dev $(TARGET)/release/belljar-dev --venv $(abspath $(BENCH_VENV)) --write docs
+		--dev $(TARGET)/release/belljar-dev --venv $(abspath $(BENCH_VENV)) --write docs/figures
 	PYTHONPATH=python $(BENCH_VENV)/bin/python benches/environments.py --belljar $(abspath $(BELLJAR)) \
-		--uv $(abspath $(BENCH_VENV))/bin/uv --write docs
+		--uv $(abspath $(BENCH_VENV))/bin/uv --write docs/figures
+	$(TARGET)/release/belljar-dev wrap docs/figures/*.md
 
 # A p99 takes many calls at twenty a second: eight minutes or so.
 .PHONY: neighbours
-neighbours: build  ## Measure a victim's calls beside hostile neighbours; writes docs/neighbours.md
+neighbours: build  ## Measure a victim's calls beside hostile neighbours; writes docs/figures/neighbours.md
 	cargo build --quiet --release --locked --package belljar-dev
-	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --neighbours $(CALLS) --write docs
+	$(TARGET)/release/belljar-dev warm --belljar $(BELLJAR) --python $(PYTHON) --neighbours $(CALLS) --write docs/figures
+	$(TARGET)/release/belljar-dev wrap docs/figures/neighbours.md
 
 # The packages that a pool is measured with.
 $(BENCH_VENV)/complete: benches/packages.txt
@@ -160,10 +189,11 @@ $(BENCH_VENV)/complete: benches/packages.txt
 
 # Needs a network, and takes minutes and some gigabytes of the cache folder.
 .PHONY: packages
-packages: binaries $(TOOLS)  ## Try the most used packages in jars, from the registry; writes docs/packages.md
+packages: binaries $(TOOLS)  ## Try the most used packages in jars, from the registry; writes docs/reference/packages.md
 	PATH="$(abspath $(VENV))/bin:$$PATH" PYTHONPATH=python BELLJAR_BIN=$(abspath $(TARGET)/debug/belljar) \
-		$(VENV)/bin/python -B tests/packages/run.py $(if $(ONLY),--only $(ONLY),--write docs/packages.md) \
+		$(VENV)/bin/python -B tests/packages/run.py $(if $(ONLY),--only $(ONLY),--write docs/reference/packages.md) \
 		$(if $(INSTALLED),--installed $(abspath $(INSTALLED)))
+	$(DEV) wrap docs/reference/packages.md
 
 .PHONY: soak
 soak: build  ## Two thousand runs, ten thousand warm jobs, two thousand kills: nothing may be left, nothing may grow

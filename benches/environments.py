@@ -1,4 +1,4 @@
-"""What an environment of dependencies costs; `make bench` writes docs/environments.md.
+"""What an environment of dependencies costs; `make bench` writes docs/figures/environments.md.
 
 Every ratio is of medians of two things that took turns in the same run.
 """
@@ -129,8 +129,8 @@ def main() -> None:
     shown = [(what, f"{one * ms:.2f} ms", *rest) for what, one, *rest in rows]
     text = f"""# Figures of environments
 
-Written by `make bench`, with numpy and pandas. Medians of things that take turns in one run. Ratios travel between
-machines, milliseconds do not.
+Written by `make bench`, with numpy and pandas. Medians of contenders that take turns in one run. Ratios
+travel between machines; milliseconds do not.
 
 {seen}
 

@@ -1,4 +1,7 @@
-"""The first calls of a process, one after the other, with pandas as a dependency: a section of docs/package.md."""
+"""The first calls of a process, one after the other, with pandas as a dependency.
+
+A section of docs/figures/package.md.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,8 @@ def section(binary: str, seen: str, rounds: int) -> str:
     ]
     return f"""{HEADING}
 
-Calls that import pandas, in processes of their own, without a pause; a parked call has 50 ms before it.
+Calls that import pandas, in a row without a pause, in a fresh process each time. A parked call
+comes after a pause of 50 ms.
 {cold:.0f} of the calls of a process ran cold, in the median.
 
 {seen}

@@ -1,4 +1,7 @@
-"""Calls that use a package of the caller's own, and packages that the guest lacks: a section of docs/package.md."""
+"""Calls that use a package of the caller's own, and packages that the guest lacks.
+
+A section of docs/figures/package.md.
+"""
 
 from __future__ import annotations
 

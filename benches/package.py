@@ -1,4 +1,4 @@
-"""What the Python package costs, beside what people would use without it; `make bench` writes docs/package.md.
+"""What the Python package costs, beside what people would use without it; `make bench` writes docs/figures/package.md.
 
 Every ratio is of medians of two things that took turns in the same run.
 """
@@ -245,18 +245,18 @@ def main() -> None:
     row("`import belljar`, whole process", *imported, "`pass`", f"≤ 1.15{TIMES}")
     text = f"""# Figures of the Python package
 
-Written by `make bench`. Medians of things that take turns in one run; a figure of a call ends at the value.
-Ratios travel between machines, milliseconds do not.
+Written by `make bench`. Medians of contenders that take turns in one run. The time of a call ends at its value.
+Ratios travel between machines; milliseconds do not.
 
 {seen}
 
 {table("ratio", rows)}
 
-A chunk of calls takes a fresh process in a fresh jar; a chunk of the pool takes a message to a process that is already
-there. So what belljar pays for is the number of chunks: 4 with 2,500 items each, 200 with 50 each.
+A chunk of calls needs a fresh process in a fresh jar; a chunk of the pool needs a message to a running
+process. So the cost of belljar is the number of chunks: 4 with 2,500 items each, 200 with 50 each.
 
-The array and the rows go into a jar and come back out of it. The pipe leads to a process that is already there,
-unpickles them, and pickles them again, without any isolation.
+The array and the rows travel into a jar and back. The pipe leads to a running process that
+unpickles them and pickles them again, without any isolation.
 
 {chr(10).join(sections)}"""
     if args.write:

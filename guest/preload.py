@@ -5,17 +5,20 @@ import sys
 from time import perf_counter, sleep
 
 TEXT, ENTRIES = 400, 16
+WORK = "/jar"
 # How often, and how long each time, threads that are told to end are waited for.
 LOOKS, PAUSE = 50, 0.002
 
 
-def preload(names, flush):
+def preload(names, flush, tell):
     """A line of report for each module, in their order."""
     seen = Traces()
-    return [one(name, seen, flush) for name in names]
+    return [one(name, seen, flush, tell) for name in names]
 
 
-def one(name, seen, flush):
+def one(name, seen, flush, tell):
+    # One that never ends can be named.
+    tell({"importing": name})
     error, start = None, perf_counter()
     try:
         __import__(name)
@@ -57,7 +60,7 @@ def text(fault):
 
 
 class Traces:
-    """Threads, mappings and descriptors that were not there at the last look."""
+    """Threads, mappings, descriptors and processes that were not there at the last look."""
 
     def __init__(self):
         self.before = self.look()
@@ -70,7 +73,8 @@ class Traces:
         }
 
     def look(self):
-        return {"threads": threads(), "shared": shared(), "descriptors": descriptors()}
+        found = {"threads": threads(), "shared": shared(), "descriptors": descriptors()}
+        return {**found, "processes": processes(found["threads"])}
 
 
 def threads():
@@ -98,6 +102,29 @@ def descriptors():
             # The one with which the folder was read.
             continue
         found[number, link] = f"{number} -> {link}"
+    return found
+
+
+def enter():
+    """To where jobs work, unless the policy has no such folder. No worker sees this one: an import that writes there
+    must fail, so that jobs do it themselves."""
+    try:
+        posix.chdir(WORK)
+        posix.chmod(WORK, 0o555)
+    except OSError:
+        pass
+
+
+def processes(threads):
+    """Children: each is one thread's."""
+    found = {}
+    for tid in threads:
+        try:
+            for pid in contents(f"/proc/self/task/{tid}/children").split():
+                found[pid] = f"{contents(f'/proc/{pid}/comm').strip()} ({pid})"
+        except OSError:
+            # It has ended, or this kernel has no such list.
+            pass
     return found
 
 

@@ -15,7 +15,7 @@ import marshal
 import posix
 from _io import open_code
 from _signal import SIG_BLOCK, SIGCHLD, pthread_sigmask  # type: ignore[import-not-found]
-from posix import _exit, close, fork, getpid, read, write
+from posix import _exit, chdir, close, fork, getpid, read, write
 from time import perf_counter_ns as now
 from time import sleep
 
@@ -96,8 +96,11 @@ def prepare():
         # Modules of the caller's own may import the package.
         finders = [boot["names"]("invoke")["Finder"](boot["names"])] if "/own" in sys.path else []
         sys.meta_path[:0] = finders
+        # A cold run imports them where it works: some make a path absolute at import.
+        loading["enter"]()
         with loading["Exits"]():
-            report = loading["preload"](names, flush)
+            report = loading["preload"](names, flush, tell)
+        chdir("/")
         sys.meta_path[:] = [each for each in sys.meta_path if each not in finders]
     else:
         report = []

@@ -1,7 +1,7 @@
 """Values on their way between host and guest: opens what the host sent, writes what goes back as typed columns.
 
-docs/values.md has the layout. A column holds any number of values of one type, so that almost every loop runs in C;
-types that are met less often are in files of their own, which `load` brings.
+docs/reference/values.md has the layout. A column holds any number of values of one type, so that almost every loop runs
+in C; types that are met less often are in files of their own, which `load` brings.
 """
 
 import marshal
@@ -34,7 +34,10 @@ ELSEWHERE = "leave it in a file, for outcome.files or in a folder of the host: m
 
 
 class ValueRefused(TypeError):
-    """A value that cannot go to the host: where it is, and what to do."""
+    """A value that cannot go to the host: where it is and why, and what to do."""
+
+    def __str__(self):
+        return "; ".join(self.args)
 
 
 class Bad(Exception):
@@ -141,7 +144,7 @@ def encode(value):
         if size <= MOST:
             return head, buffers
         found = Bad(None, f"takes {-(-size * 100 // MOST) / 100} GiB, and a call gives back 1 GiB", ELSEWHERE)
-    raise ValueRefused(part("values_path")["explain"](value, found)) from None
+    raise ValueRefused(*part("values_path")["explain"](value, found)) from None
 
 
 class Encoder:

@@ -15,9 +15,9 @@ def install(scope):
 
 
 def explain(root, bad):
-    """The text of a refusal."""
+    """A refusal: what is wrong with which item, and what to do."""
     path = find(root, bad.item) if bad.item is not None else "result"
-    return f"{path} {bad.reason}; {bad.fix}"
+    return f"{path} {bad.reason}", bad.fix
 
 
 def fields(value):

@@ -208,7 +208,7 @@ class Hidden:
 
 
 def invocation(*items):
-    """A call of a pickled function, as docs/values.md has it, for a rehearsal: the job, and the parcel in it."""
+    """A pickled function's call, as docs/reference/values.md has it, to rehearse: the job and the parcel in it."""
     sizes = b"".join(len(item).to_bytes(4, "little") + bytes(4) for item in items)
     head = b"\1\0%c" % len(items) + sizes + b"".join(items)
     lengths = bytes(8) + len(head).to_bytes(8, "little")

@@ -156,7 +156,10 @@ class Template:
         self.say({"preload": preload, "filter_bytes": len(program)})
         if program:
             self.socket.send(program)
-        self.ready = self.hear()
+        # Before each module it says which one it is about to import.
+        while "importing" in (said := self.hear() or {}):
+            pass
+        self.ready = said
         self.ended: dict[int, Any] = {}
 
     def __enter__(self) -> Template:

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from . import _frames as frames
 from ._errors import BelljarError, SetupError, fault
 from ._find import find
+from ._hints import in_python
 from ._reader import Reader, take
 from ._rooms import Rooms
 from ._version import VERSION
@@ -135,7 +136,7 @@ class Agent:
         if head.get("code") == "version":
             hint = f"{self.binary} and the package must be of one version; install again, or unset BELLJAR_BIN"
             return SetupError(f"package {VERSION}: {head.get('message')}", hint)
-        return SetupError(f"{self.binary}: {head.get('message')}", head.get("hint"))
+        return SetupError(f"{self.binary}: {head.get('message')}", in_python(head.get("hint")))
 
     def _end(self, why: BelljarError | None) -> None:
         with self._lock:

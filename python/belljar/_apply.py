@@ -35,7 +35,7 @@ class Draft:
         """Does what the agent says a draft does, in that order. Gives what was left alone, and why.
 
         Which paths and links may be applied is decided there, by the rules of `belljar run --apply`; `allow` names
-        protected ones. No link is followed, and what was changed on the host since the run began stays as it is.
+        protected ones. No link is followed, and what is no longer as the run found it stays as it is.
         """
         if changes.truncated:
             raise BelljarError(
@@ -44,14 +44,23 @@ class Draft:
             )
         skipped = dict(changes.skipped)
         allowed = tuple(path.rstrip("/") for path in allow)
+        todo = []
         root = os.open(self.folder, FOLDER & ~os.O_NOFOLLOW)
         try:
             for step in steps:
                 path, reason = step["path"], step.get("refused")
                 if reason and not (reason.startswith(PROTECTED) and named(path, allowed)):
                     skipped[path] = in_python(path, reason)
-                    continue
+                else:
+                    todo.append(step)
+            # All before any: to write one name of a file changes what is known of its other names.
+            gone = {step["path"] for step in todo if step["step"] == "delete"}
+            changed = {step["path"] for step in todo if not self._as_found(root, step, gone)}
+            for step in todo:
+                path = step["path"]
                 try:
+                    if path in changed:
+                        raise OSError("it was changed on the host since the run began")
                     self._do(root, bytes(step["name"]), step["step"], files.get(path))
                 except Absent:
                     # Its content was not sent, and the reason is there already.
@@ -62,17 +71,31 @@ class Draft:
             os.close(root)
         return skipped
 
-    def _do(self, root: int, path: bytes, step: Any, file: File | None) -> None:
-        """One step, with every folder on the way opened by its name and without links."""
-        *parents, name = path.split(b"/")
-        if not name or any(part in (b"", b".", b"..") for part in (*parents, name)):
-            raise OSError("not a path in the folder")
-        opened: list[int] = []
+    def _as_found(self, root: int, step: Mapping[str, Any], gone: set[str]) -> bool:
+        """Whether nobody has touched a path since the run began, nor since the draft was read."""
+        was = step.get("was")
         try:
-            where = root
-            for part in parents:
-                where = os.open(part, FOLDER, dir_fd=where)
-                opened.append(where)
+            with opened(root, bytes(step["name"])) as (where, name):
+                facts = os.stat(name, dir_fd=where, follow_symlinks=False)
+        except OSError:
+            # What the folder around it is will be told when something is to be made there.
+            return was is None
+        is_folder = stat.S_ISDIR(facts.st_mode)
+        if was is None:
+            return step["path"] in gone or (is_folder and step["step"] == "folder")
+        if is_folder:
+            return bool(facts.st_ino == was["inode"])
+        now = {
+            "inode": facts.st_ino,
+            "size": facts.st_size,
+            "modified": facts.st_mtime_ns,
+            "changed": facts.st_ctime_ns,
+        }
+        return bool(now == was and facts.st_ctime_ns <= self.since * 1e9)
+
+    def _do(self, root: int, path: bytes, step: Any, file: File | None) -> None:
+        """One step."""
+        with opened(root, path) as (where, name):
             if step == "delete":
                 self._remove(where, name)
             elif step == "folder":
@@ -83,22 +106,9 @@ class Draft:
                 raise Absent
             else:
                 self._write(where, name, file.bytes(), bool(step["file"]["executable"]))
-        finally:
-            for fd in opened:
-                os.close(fd)
-
-    def _unchanged(self, where: int, name: bytes) -> os.stat_result | None:
-        """What is there now; raises if somebody has changed it meanwhile."""
-        try:
-            facts = os.stat(name, dir_fd=where, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        if not stat.S_ISDIR(facts.st_mode) and facts.st_mtime > self.since:
-            raise OSError("it was changed on the host since the run began")
-        return facts
 
     def _write(self, where: int, name: bytes, data: bytes, executable: bool) -> None:
-        old = self._unchanged(where, name)
+        old = there(where, name)
         if old is not None and not stat.S_ISREG(old.st_mode):
             raise OSError("something else than a file is there")
         with beside(where, name) as temporary:
@@ -111,14 +121,14 @@ class Draft:
                     os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode) & 0o777)
 
     def _link(self, where: int, name: bytes, target: bytes) -> None:
-        old = self._unchanged(where, name)
+        old = there(where, name)
         if old is not None and not stat.S_ISLNK(old.st_mode):
             raise OSError("something else than a link is there")
         with beside(where, name) as temporary:
             os.symlink(target, temporary, dir_fd=where)
 
     def _remove(self, where: int, name: bytes) -> None:
-        facts = self._unchanged(where, name)
+        facts = there(where, name)
         if facts is None:
             return
         if stat.S_ISDIR(facts.st_mode):
@@ -127,11 +137,35 @@ class Draft:
             os.unlink(name, dir_fd=where)
 
     def _folder(self, where: int, name: bytes) -> None:
-        facts = self._unchanged(where, name)
+        facts = there(where, name)
         if facts is None:
             os.mkdir(name, 0o777, dir_fd=where)
         elif not stat.S_ISDIR(facts.st_mode):
             raise OSError("something else than a folder is there")
+
+
+@contextmanager
+def opened(root: int, path: bytes) -> Iterator[tuple[int, bytes]]:
+    """The folder that a path of a draft is in, opened name by name and without links, and its last name."""
+    *parents, name = path.split(b"/")
+    if not name or any(part in (b"", b".", b"..") for part in (*parents, name)):
+        raise OSError("not a path in the folder")
+    folders: list[int] = []
+    try:
+        for part in parents:
+            folders.append(os.open(part, FOLDER, dir_fd=folders[-1] if folders else root))
+        yield folders[-1] if folders else root, name
+    finally:
+        for fd in folders:
+            os.close(fd)
+
+
+def there(where: int, name: bytes) -> os.stat_result | None:
+    """What is there now."""
+    try:
+        return os.stat(name, dir_fd=where, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
 class Absent(Exception):

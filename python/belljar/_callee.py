@@ -6,6 +6,7 @@ from . import _agent
 from . import _frames as frames
 from ._capture.call import Captured
 from ._errors import GuestError, JobCancelled, SetupError, ValueRefused
+from ._hints import for_caller
 from ._job import COLLECT, Teller, job, text, to_own_streams
 from ._outcome import read
 from ._run import decoded, drafted, finish
@@ -125,7 +126,8 @@ class Callee:
         told = outcome._exception
         if told is not None:
             if told["type"] == "ModuleNotFoundError":
-                told["hint"] = self._captured.hint(told["message"]) or told["hint"]
+                own = self._captured.hint(told["message"])
+                told["hint"] = for_caller(own) if own else told["hint"]
             from ._known import Known
 
             outcome._known = Known(self.function, self.room.policy.values.get("raises", ()))
@@ -143,8 +145,8 @@ def failure(outcome: Outcome) -> Exception:
     error = outcome.exception
     if error is not None and error.type_name == REFUSED:
         # The function has returned; it is the value that cannot come out.
-        reason, _, fix = error.message.rpartition("; ")
-        return keep(ValueRefused(reason or fix, fix if reason else None), outcome)
+        reason, fix = error.args if len(error.args) == 2 else (error.message, None)
+        return keep(ValueRefused(str(reason), fix and str(fix)), outcome)
     if error is not None:
         return whole(outcome, error)
     if outcome.status == "cancelled":

@@ -44,7 +44,7 @@ def sandbox(function: classmethod[Any, P, R], /) -> classmethod[Any, P, R]: ...
 @overload
 def sandbox(**options: Unpack[DecoratorKeywords]) -> Callable[[Callable[P, R]], Sandboxed[P, R]]: ...
 def sandbox(function: Any = None, /, **options: Any) -> Any:
-    """Runs the function in a jar of its own at each call: `@sandbox`, or `@sandbox(memory="512M", timeout=5)`.
+    """Runs each call of the function in a jar of its own: `@sandbox`, or `@sandbox(memory="512M", timeout=5)`.
 
     Every key of a policy is a keyword. `on_output` is called with the stream's name and text instead of printing;
     `files` are in the working directory at each call; `collect` is how many bytes of files an outcome brings at most.
@@ -140,12 +140,12 @@ class FunctionCallee(Callee):
         return dict(zip(names, asynchronous if is_async else own, strict=True))
 
     def outcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
-        """Calls, and gives all that is known of it; raises nothing for what the guest does."""
+        """Calls the function and returns the whole outcome. Raises nothing for what the guest does."""
         request = self.request(args, kwargs)
         return self.outcome(request, request.wait(self.teller()))
 
     async def aoutcome_of(self, *args: Any, **kwargs: Any) -> Outcome:
-        """Calls, and gives all that is known of it; raises nothing for what the guest does."""
+        """Calls the function and returns the whole outcome. Raises nothing for what the guest does."""
         await ready(self.room)
         request = self.request(args, kwargs)
         return self.outcome(request, await request.await_(self.teller()))
@@ -153,7 +153,7 @@ class FunctionCallee(Callee):
     def map(
         self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> Iterator[Any]:
-        """As the built-in `map`: lazy and in order, but `ahead` calls at once. With `outcomes` nothing raises.
+        """Like the built-in `map`: lazy and in order, with `ahead` calls at once. `outcomes=True` yields outcomes.
 
         The items of a chunk share one process, and the limits on time and memory hold for all of them together.
         """
@@ -162,36 +162,36 @@ class FunctionCallee(Callee):
     def starmap(
         self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> Iterator[Any]:
-        """As `itertools.starmap`, with `ahead` calls at once."""
+        """Like `itertools.starmap`, with the keywords of `map`."""
         return calls(self, rows, ahead_of(ahead), outcomes, chunksize_of(chunksize))
 
     def amap(
         self, *iterables: Iterable[Any], ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> AsyncIterator[Any]:
-        """As the built-in `map`, for `async for`."""
+        """Like the built-in `map`, for `async for`."""
         return self.astarmap(zip(*iterables, strict=False), ahead=ahead, outcomes=outcomes, chunksize=chunksize)
 
     def astarmap(
         self, rows: Iterable[Iterable[Any]], *, ahead: int | None = None, outcomes: bool = False, chunksize: int = 1
     ) -> AsyncIterator[Any]:
-        """As `itertools.starmap`, for `async for`."""
+        """Like `itertools.starmap`, for `async for`."""
         return acalls(self, rows, ahead_of(ahead), outcomes, chunksize_of(chunksize))
 
     def warm(self, workers: int = 1) -> Warmed:
-        """Waits until so many workers are ready, and tells which modules they have imported and which were left out."""
+        """Waits until this many workers are ready. Reports which modules they have imported and which not."""
         from ._warm import warm
 
         return warm(self.room, workers, self.load())
 
     async def awarm(self, workers: int = 1) -> Warmed:
-        """The same for a function that is async."""
+        """`warm` for an async function."""
         from ._warm import awarm
 
         await ready(self.room)
         return await awarm(self.room, workers, self.load())
 
     def options(self, **options: Any) -> Any:
-        """A copy with some keywords changed; None takes one away."""
+        """Returns a copy with some keywords changed. `None` removes a keyword."""
         kept = {key: value for key, value in self.given.items() if key not in options}
         given = {**kept, **taken(options)}
         return decorated(self.function, self.policy.merged(options, BESIDES), given)

@@ -26,7 +26,7 @@ PLAIN = "\n\t\xa0\u3000"
 
 
 class BelljarError(Exception):
-    """The root of everything that belljar raises; its text can be printed, whatever a guest put into it."""
+    """The base class of all errors of belljar. Its text is safe to print, whatever a guest put into it."""
 
     def __init__(self, message: str = "", hint: str | None = None) -> None:
         super().__init__(message)
@@ -41,47 +41,47 @@ class BelljarError(Exception):
 
 
 class SetupError(BelljarError):
-    """belljar could not do it: no binary, no agent, a jar that could not be built. The hint is the fix."""
+    """belljar itself failed: no binary, no agent, a jar that it could not build. The hint is the fix."""
 
 
 class Refused(SetupError):
-    """This host cannot enforce what the policy requires; belljar is never silently weaker."""
+    """This host cannot enforce what the policy requires. belljar never runs with less."""
 
 
 class PolicyError(BelljarError, ValueError):
-    """A policy that no host could hold to, such as a mount that is not there."""
+    """A policy that no host can satisfy, such as a mount whose source does not exist."""
 
 
 class DependencyError(BelljarError):
-    """The packages that a guest is to have cannot be had."""
+    """belljar could not install the requested packages."""
 
 
 class ValueRefused(BelljarError, TypeError):
-    """A value that cannot cross the glass; the message names its path and the fix."""
+    """A value that cannot cross the glass. The message names its path and the fix."""
 
 
 class JobCancelled(BelljarError):
-    """The job was cancelled by the host, not by whoever waits for it."""
+    """The host cancelled the job, not the code that waits for it."""
 
 
 class GuestError(BelljarError):
     """The guest failed: it raised, exited, died or hit a limit. Also an instance of the nearest built-in exception.
 
-    What the guest says is in `args`, `message`, `traceback` and `causes` as it said it; `str()` can be printed.
+    `args`, `message`, `traceback` and `causes` hold the guest's own words; `str()` is safe to print.
     """
 
-    #: Name of the exception's class in the guest, such as `"ZeroDivisionError"`; None where nothing was raised.
+    #: The name of the exception's class in the guest, such as `"ZeroDivisionError"`, or None.
     type_name: str | None = None
     #: The traceback as the guest's Python prints it.
     traceback: str | None = None
-    #: Line and column in the user's code.
+    #: The line in the user's code; `column` likewise.
     line: int | None = None
     column: int | None = None
-    #: What led to it, as `Type: message`, nearest first.
+    #: What led to the exception, as `Type: message`, nearest first.
     causes: tuple[str, ...] = ()
     exit_code: int | None = None
     signal: int | None = None
-    #: All that is known of the run, where the whole of it was waited for.
+    #: The whole outcome of the run, if it is known.
     outcome: Outcome | None = None
     #: The built-in exception that it also is.
     _nearest: str | None = None
@@ -99,7 +99,7 @@ class GuestError(BelljarError):
 
 
 class LimitExceeded(GuestError):
-    """A limit of the policy ended the run; `limit` is its name."""
+    """A limit of the policy ended the run. `limit` names it."""
 
     limit: str | None = None
 
@@ -109,7 +109,7 @@ class TimeoutExceeded(LimitExceeded, TimeoutError):
 
 
 class MemoryExceeded(LimitExceeded, MemoryError):
-    """The guest outgrew its memory and was killed."""
+    """The guest exceeded its memory limit and was killed."""
 
 
 def rebuild(
@@ -164,7 +164,7 @@ def mixed(name: str) -> type[GuestError]:
 
 
 def raised(exception: dict[str, Any]) -> GuestError:
-    """The error for an exception of a guest, which is data (docs/outcome.md)."""
+    """The error for an exception of a guest, which is data (docs/reference/outcome.md)."""
     name, message = str(exception["type"]), str(exception["message"])
     # A class of the guest's own says what it is derived from; the list above decides what of that counts.
     names = [name, *map(str, exception.get("bases") or ())]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SandboxExecutor(Executor):
-    """Calls run in jars of one sandbox, `max_workers` at once. A thread waits for each; none runs guest code."""
+    """A `concurrent.futures.Executor` whose calls run in jars of one sandbox, `max_workers` at once."""
 
     def __init__(self, max_workers: int | None = None, **options: Unpack[SandboxKeywords]) -> None:
         if max_workers is None:
@@ -30,11 +30,11 @@ class SandboxExecutor(Executor):
         self._threads = ThreadPoolExecutor(max_workers, "belljar executor")
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Calls `fn` in a jar; the future has its value, or raises as the call would."""
+        """Calls `fn` in a jar. The future holds its value or its exception."""
         return self._threads.submit(self._sandbox.call, fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more calls; those that run come to their end."""
+        """Accepts no more calls. Running calls finish."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
         if wait:
             self._sandbox.close()

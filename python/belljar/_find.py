@@ -15,7 +15,7 @@ NAME = "belljar"
 
 
 def find() -> str:
-    """The path of the binary. `BELLJAR_BIN` decides where it is set; otherwise it is where the installer put it."""
+    """Returns the path of the binary: `BELLJAR_BIN` if it is set, otherwise where the installer put it."""
     if not sys.platform.startswith("linux"):
         raise SetupError(*elsewhere(sys.platform))
     named = os.environ.get("BELLJAR_BIN")

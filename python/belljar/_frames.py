@@ -1,4 +1,4 @@
-"""Frames of the agent's socket (docs/agent.md): prefix, JSON header, and a body in the stream or in a sealed memfd."""
+"""Frames of the agent's socket (docs/reference/agent.md): prefix, JSON header, body in the stream or a sealed memfd."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ OnOutput: TypeAlias = Callable[[str, str], object] | Callable[[str, str], Awaita
 
 
 class PolicyKeywords(TypedDict, total=False):
-    """Every key of docs/policy.md, and what a sandbox takes besides. None is the default."""
+    """Every key of docs/reference/policy.md, and the keywords for packages and modules."""
 
     python: Path | None
     venv: Path | None
@@ -48,7 +48,7 @@ class PolicyKeywords(TypedDict, total=False):
 
 
 class SandboxKeywords(PolicyKeywords, total=False):
-    """What whoever calls functions takes besides: `Sandbox` and `SandboxExecutor`."""
+    """What `Sandbox` and `SandboxExecutor` take."""
 
     files: Mapping[str, Content] | None
     collect: int | str | None
@@ -62,7 +62,7 @@ class DecoratorKeywords(SandboxKeywords, total=False):
 
 
 class JobKeywords(TypedDict, total=False):
-    """What a single run takes besides the policy."""
+    """What a single run takes in addition to the policy."""
 
     args: Iterable[Path]
     files: Mapping[str, Content] | None
@@ -73,7 +73,7 @@ class JobKeywords(TypedDict, total=False):
 
 
 class SandboxRunKeywords(JobKeywords, total=False):
-    """What a run in an open sandbox takes: limits may be tighter than the sandbox's."""
+    """What a run in an open sandbox takes. Limits may be tighter than the sandbox's."""
 
     env: Mapping[str, str] | Sequence[str] | None
     timeout: float | str | timedelta | None

@@ -136,12 +136,11 @@ def advice(outcome: Outcome) -> str | None:
     if outcome.status == "timed_out":
         # Where it was is all that is known.
         return None
-    hint, message = told.get("hint") or "", str(told["message"])
-    kinds = told.get("bases") or ()
-    own = for_code(hint)
-    if told.get("errno") == ENOENT and "there is no program" not in hint:
+    message, kinds = str(told["message"]), told.get("bases") or ()
+    own, more = for_code(told.get("hint")), (told.get("hint") or {}).get("caller")
+    if told.get("errno") == ENOENT and "there is no program" not in (own or ""):
         return missing_file(outcome, told, own)
-    if "ModuleNotFoundError" in kinds and own != hint and not (own or "").startswith("did you mean"):
+    if "ModuleNotFoundError" in kinds and more and not (own or "").startswith("did you mean"):
         name = re.search(r"No module named '([^']+)'", message)
         return f"{name[1] if name else 'it'} is not installed here, and nothing can be installed; use another module"
     return re.sub(r"\b(?:a|the|this) jar\b", "the sandbox", own) if own else denied(f"{told['type']}: {message}")

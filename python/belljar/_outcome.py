@@ -1,4 +1,4 @@
-"""What happened: the object of docs/outcome.md, with files and a way to raise."""
+"""What happened: the object of docs/reference/outcome.md, with files and a way to raise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 
 from . import _errors as errors
+from ._hints import in_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,25 +18,25 @@ if TYPE_CHECKING:
 
 
 class File:
-    """A file that the run left."""
+    """A file that the run left behind."""
 
     __slots__ = ("_content", "path")
 
     def __init__(self, path: str, content: memoryview) -> None:
-        #: Its path in the working directory.
+        #: The path, relative to the working directory.
         self.path = path
         self._content = content
 
     def bytes(self) -> bytes:
-        """Its content."""
+        """The content as bytes."""
         return bytes(self._content)
 
     def text(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Its content as text."""
+        """The content as text."""
         return str(self._content, encoding, errors)
 
     def save(self, target: str | os.PathLike[str] = ".") -> str:
-        """Writes it to a file, or below its own name into a folder, and gives the path. A link is never followed."""
+        """Writes the file to a path or into a folder, and returns the path. Never follows a link."""
         path = os.fspath(target)
         if os.path.isdir(path):
             path = os.path.join(path, os.path.basename(self.path))
@@ -102,7 +103,7 @@ class Record:
 
 
 class Changes(Record):
-    """Paths in the working directory that were `created`, `modified` or `deleted`; what was `skipped`, and why."""
+    """Paths in the working directory that were created, modified or deleted; and skipped paths with reasons."""
 
     __slots__ = ()
     created: Sequence[str]
@@ -115,17 +116,21 @@ class Changes(Record):
 
 
 class Usage(Record):
-    """What the run used: `wall` and `cpu` in seconds, `memory_peak` and `processes_peak` where a cgroup tells."""
+    """What the run used: `wall` and `cpu` in seconds, `memory_peak` and `processes_peak` where a cgroup tells.
+
+    `cpu_estimated` says that none counted the processor time.
+    """
 
     __slots__ = ()
     wall: float
     cpu: float
+    cpu_estimated: bool
     memory_peak: int | None
     processes_peak: int | None
 
 
 class Isolation(Record):
-    """What was enforced: the `tier`, and each of the `layers` with its `state` and a `detail`."""
+    """What belljar enforced: the `tier`, and for each of the `layers` its `state` and a `detail`."""
 
     __slots__ = ()
     tier: str
@@ -133,24 +138,24 @@ class Isolation(Record):
 
 
 class Outcome:
-    """How a run ended. Nothing here raises but `check()`: the guest's failure is a fact of the run."""
+    """How a run ended. Only `check()` raises: a failure of the guest is a fact about the run."""
 
     def __init__(self, fields: dict[str, Any], streams: Sequence[bytes], files: Mapping[str, File]) -> None:
         #: `returned`, `raised`, `exited`, `signalled`, `timed_out`, `out_of_memory` or `cancelled`.
         self.status: str = fields["status"]
-        #: The limit that was hit, even if the guest lived on: `memory`, `cpu`, `processes`, `disk`, `files`, `output`
-        #: or `time`.
+        #: The limit that the guest hit, even if it went on running: `memory`, `cpu`, `processes`, `disk`, `files`,
+        #: `output` or `time`.
         self.limit: str | None = fields["limit"]
         self.exit_code: int | None = fields["exit_code"]
         self.signal: int | None = fields["signal"]
         #: The value of the last expression, or of the call.
         self.value: Any = None
-        #: Why a value that was there could not be sent.
         refused = fields.get("refused")
+        #: Why the value could not be sent back, if it could not.
         self.refused: str | None = refused["message"] if refused else None
         self.stdout_bytes, self.stderr_bytes = streams
         self.dropped: Mapping[str, int] = fields["dropped"]
-        #: Files that the run left in a fresh working directory or in a draft, by path.
+        #: Files that the run left in a fresh working directory or created in a draft, by path.
         self.files = files
         # What a draft would do, for apply().
         self._steps: Sequence[Mapping[str, Any]] = fields["changes"].pop("draft", ())
@@ -162,7 +167,7 @@ class Outcome:
         self.changes = Changes(fields["changes"])
         self.usage = Usage(fields["usage"])
         self.isolation = Isolation(fields["isolation"])
-        #: Why it ran in a fresh interpreter instead of on a warm worker; None if it ran warm.
+        #: Why the job ran in a fresh interpreter instead of on a warm worker; None if it ran warm.
         self.cold: str | None = fields.get("cold")
         self._exception: dict[str, Any] | None = fields["exception"]
         self._draft: Draft | None = None
@@ -174,7 +179,7 @@ class Outcome:
 
     @property
     def stdout(self) -> str:
-        """Standard output as text; where some was dropped stands a line that says so."""
+        """Standard output as text. A line in it says where bytes were dropped."""
         return self.stdout_bytes.decode("utf-8", "replace")
 
     @property
@@ -184,19 +189,18 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether it came to a good end."""
+        """Whether the run returned, or exited with code 0."""
         return self.status == "returned" or (self.status == "exited" and self.exit_code == 0)
 
     @property
     def exception(self) -> errors.GuestError | None:
-        """What belljar knows of a bad end, or None. `check()` raises an exception of your own class instead, where the
-        guest raised one."""
+        """The failure as a `GuestError`, or None. If the guest raised a class of yours, `check()` raises that class."""
         from ._verdict import error
 
         return error(self)
 
     def check(self) -> Outcome:
-        """Raises what the guest raised, or the limit that ended it; gives the outcome itself if all is well."""
+        """Raises what the guest raised, or the limit that ended it. Returns the outcome itself otherwise."""
         error = self.exception
         if error is not None:
             from ._verdict import throw, whole
@@ -209,10 +213,10 @@ class Outcome:
         return self
 
     def apply(self, allow: Iterable[str] = ()) -> Mapping[str, str]:
-        """Writes the draft to its folder. Gives the paths that were left alone, and why.
+        """Writes the draft to its folder. Returns the paths that it left alone, with reasons.
 
-        As `belljar run --apply` does it: links only if they stay in the folder, and paths that tools on the host obey
-        by themselves (`.git`, `.envrc`) only if `allow` names them or a folder that they are in.
+        Works like `belljar run --apply`: it writes links only if they stay in the folder. Tools on the host obey some
+        paths by themselves (`.git`, `.envrc`): it writes those only if `allow` names them or a folder around them.
         """
         if self._draft is None:
             raise errors.BelljarError("there is no draft to apply", "run with workdir= and draft=True")
@@ -223,9 +227,9 @@ class Outcome:
         return skipped
 
     def for_model(self, limit: int = 4000) -> str:
-        """A short text that a language model can act on: what happened, where, what to change, and the output.
+        """A short text for a language model: what happened, where, what to change, and the output.
 
-        It names what the model can change, which is its code; advice for you is in `exception.hint`.
+        Its advice is about the code, which the model can change. Advice for you is in `exception.hint`.
         """
         from ._model import describe
 
@@ -233,12 +237,13 @@ class Outcome:
 
     def json(self) -> dict[str, Any]:
         """The object that `belljar run --json` prints, without the value."""
+        told = self._exception
         return {
             "status": self.status,
             "limit": self.limit,
             "exit_code": self.exit_code,
             "signal": self.signal,
-            "exception": self._exception,
+            "exception": told and {**told, "hint": in_python(told.get("hint"))},
             "stdout": self.stdout,
             "stderr": self.stderr,
             "dropped": dict(self.dropped),

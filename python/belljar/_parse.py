@@ -18,7 +18,7 @@ MOST = 1 << 20
 
 
 class ParsedError:
-    """An exception as a traceback tells of it."""
+    """An exception, read from a traceback."""
 
     __slots__ = ("causes", "column", "file", "frames", "hint", "line", "message", "source", "type")
 
@@ -45,7 +45,7 @@ class ParsedError:
 
 
 def parse_error(text: str | bytes) -> ParsedError | None:
-    """The last exception in a text, such as what a program wrote to standard error; None if there is none."""
+    """Reads the last exception in a text, such as the standard error of a program. None if there is none."""
     data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
     frame = _agent.current().answered(frames.PARSE, [data[-MOST:]])
     import json

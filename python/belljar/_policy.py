@@ -1,5 +1,5 @@
-"""Policy keywords: every key of docs/policy.md is a keyword of the same name. Types and ranges are checked where they
-are written; what needs the host is checked by the binary, at the first call."""
+"""Policy keywords: every key of docs/reference/policy.md is a keyword of the same name. Types and ranges are checked
+where they are written; what needs the host is checked by the binary, at the first call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import sys
 from datetime import timedelta
 
-from ._errors import DependencyError
 from ._quantity import seconds, size
 
 TYPE_CHECKING = False
@@ -253,13 +252,13 @@ def unknown(key: str, also: tuple[str, ...] = ()) -> TypeError:
         import difflib
 
         near = next(iter(difflib.get_close_matches(key.lower(), known, 1)), None)
-    told = f"did you mean {near!r}?" if near else "docs/policy.md lists them"
+    told = f"did you mean {near!r}?" if near else "docs/reference/policy.md lists them"
     example = {"memory_mb": ' memory="512M"', "allow_network": ' network="none" or "host"'}.get(key, "")
     return TypeError(f"unknown keyword {key!r}; {told}{example}")
 
 
 class Policy:
-    """Checked keywords. Plain data; what it stands for on this host is asked of the agent."""
+    """Checked keywords, as plain data. The agent decides what they mean on this host."""
 
     __slots__ = ("_head", "_key", "script", "values")
 
@@ -299,7 +298,7 @@ class Policy:
                     head[key] = self.values[key]
             if self.needs():
                 head["dependencies"] = self._dependencies()
-            head["modules"] = [*self.module_paths(), cloudpickle()]
+            head["modules"] = [*self.module_paths(), *cloudpickle()]
             self._key = json.dumps(head, sort_keys=True)
             self._head = head
         return self._key, self._head
@@ -359,11 +358,9 @@ def own_python() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
-def cloudpickle() -> str:
-    """The folder of the host's own cloudpickle, which goes with every guest."""
+def cloudpickle() -> list[str]:
+    """The folder of the host's own cloudpickle, which goes with every guest. Much works without it, such as `run`."""
     from importlib.util import find_spec
 
     spec = find_spec("cloudpickle")
-    if spec is None or not spec.origin:
-        raise DependencyError("the package cloudpickle is missing", "install it: `pip install cloudpickle`")
-    return os.path.dirname(os.path.abspath(spec.origin))
+    return [os.path.dirname(os.path.abspath(spec.origin))] if spec is not None and spec.origin else []

@@ -164,13 +164,13 @@ async def acompleted(request: Request, tell: Teller | None) -> Outcome:
 
 
 def run(code: str, **options: Unpack[RunKeywords]) -> Outcome:
-    """Runs Python source in a jar of its own. Never raises for what the guest does: that is the outcome."""
+    """Runs Python source in a jar of its own. What the guest does is in the outcome and never raises."""
     request, tell = started("code", code, dict(options))
     return completed(request, tell)
 
 
 def run_file(path: str | os.PathLike[str], **options: Unpack[RunKeywords]) -> Outcome:
-    """Runs a script of the host; the guest sees it alone, as `/script/NAME`."""
+    """Runs a script of the host. The guest sees only this file, as `/script/NAME`."""
     request, tell = started("file", path, dict(options))
     return completed(request, tell)
 
@@ -182,18 +182,18 @@ def run_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[Run
 
 
 async def arun(code: str, **options: Unpack[RunKeywords]) -> Outcome:
-    """`run` for a task: nothing blocks the loop, and cancelling the task ends the job."""
+    """Async `run`: it does not block the event loop, and cancelling the task ends the job."""
     request, tell = await astarted("code", code, dict(options))
     return await acompleted(request, tell)
 
 
 async def arun_file(path: str | os.PathLike[str], **options: Unpack[RunKeywords]) -> Outcome:
-    """`run_file` for a task."""
+    """Async `run_file`."""
     request, tell = await astarted("file", path, dict(options))
     return await acompleted(request, tell)
 
 
 async def arun_command(command: Sequence[str | os.PathLike[str]], **options: Unpack[RunKeywords]) -> Outcome:
-    """`run_command` for a task."""
+    """Async `run_command`."""
     request, tell = await astarted("command", command, dict(options))
     return await acompleted(request, tell)

@@ -41,7 +41,7 @@ LIMITS = ("timeout", "memory", "cpu_seconds", "pids", "output")
 
 
 class Sandbox:
-    """A policy and its pool. `with Sandbox(...) as box:` or `async with`; it may be used from any thread or task."""
+    """A policy with warm workers of its own: `with Sandbox(...) as box:` or `async with`. Any thread may use it."""
 
     def __init__(self, **options: Unpack[SandboxKeywords]) -> None:
         keywords: dict[str, Any] = dict(options)
@@ -78,19 +78,19 @@ class Sandbox:
         return guest_of(self._place, self.place)
 
     def warm(self, workers: int = 1) -> Warmed:
-        """Waits until so many workers are ready, and tells which modules they have imported and which were left out."""
+        """Waits until this many workers are ready. Reports which modules they have imported and which not."""
         from ._warm import warm
 
         return warm(self, workers)
 
     async def awarm(self, workers: int = 1) -> Warmed:
-        """The same for a task."""
+        """Async `warm`."""
         from ._warm import awarm
 
         return await awarm(self, workers)
 
     def close(self) -> None:
-        """Gives its workers back. Jobs that run go on."""
+        """Gives up the workers. Jobs that are running finish."""
         self._closed = True
         if self._open is not None:
             agent, rooms = self._open
@@ -134,7 +134,7 @@ class Sandbox:
     @overload
     def call(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Calls a function in a jar, as a decorated one would be."""
+        """Calls a function in a jar, like a decorated function."""
         callee = self._callee(function)
         return callee.result(callee.request(args, kwargs, early=True).wait(callee.teller()))
 
@@ -143,19 +143,19 @@ class Sandbox:
     @overload
     async def acall(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
     async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """The same for a task; the function may be async or not."""
+        """Async `call`. The function itself may be async or not."""
         callee = self._callee(function)
         await ready(self)
         return callee.result(await callee.request(args, kwargs, early=True).await_(callee.teller()))
 
     def outcome(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Outcome:
-        """Calls a function and gives all that is known of it."""
+        """Calls a function in a jar and returns the whole outcome."""
         callee = self._callee(function)
         request = callee.request(args, kwargs)
         return callee.outcome(request, request.wait(callee.teller()))
 
     async def aoutcome(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Outcome:
-        """The same for a task; the function may be async or not."""
+        """Async `outcome`. The function itself may be async or not."""
         callee = self._callee(function)
         await ready(self)
         request = callee.request(args, kwargs)
@@ -167,34 +167,34 @@ class Sandbox:
         return Callee(plain_of(function), self, **self._given)
 
     def run(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
-        """As `belljar.run`; limits may be tighter than the sandbox's."""
+        """Like `belljar.run`. Limits may be tighter than the sandbox's."""
         request, tell = self._started("code", code, dict(options))
         return completed(request, tell)
 
     def run_file(self, path: str | os.PathLike[str], **options: Unpack[SandboxRunKeywords]) -> Outcome:
-        """As `belljar.run_file`."""
+        """Like `belljar.run_file`."""
         request, tell = self._started("file", path, dict(options))
         return completed(request, tell)
 
     def run_command(self, command: Sequence[str | os.PathLike[str]], **options: Unpack[SandboxRunKeywords]) -> Outcome:
-        """As `belljar.run_command`."""
+        """Like `belljar.run_command`."""
         request, tell = self._started("command", command, dict(options))
         return completed(request, tell)
 
     async def arun(self, code: str, **options: Unpack[SandboxRunKeywords]) -> Outcome:
-        """As `belljar.arun`."""
+        """Like `belljar.arun`."""
         request, tell = self._started("code", code, dict(options))
         return await acompleted(request, tell)
 
     async def arun_file(self, path: str | os.PathLike[str], **options: Unpack[SandboxRunKeywords]) -> Outcome:
-        """As `belljar.arun_file`."""
+        """Like `belljar.arun_file`."""
         request, tell = self._started("file", path, dict(options))
         return await acompleted(request, tell)
 
     async def arun_command(
         self, command: Sequence[str | os.PathLike[str]], **options: Unpack[SandboxRunKeywords]
     ) -> Outcome:
-        """As `belljar.arun_command`."""
+        """Like `belljar.arun_command`."""
         request, tell = self._started("command", command, dict(options))
         return await acompleted(request, tell)
 

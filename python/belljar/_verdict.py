@@ -123,7 +123,7 @@ def keep(error: Exception, outcome: Outcome) -> Exception:
 
 
 def outcome_of(error: BaseException) -> Outcome | None:
-    """The outcome of the call that raised it; None for an exception that no call raised."""
+    """The outcome of the call that raised this exception. None if no call raised it."""
     found: Outcome | None = DICT.__get__(error).get(place_of(error))
     return found
 

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class Warmed:
-    """How warming up went."""
+    """The result of `warm`."""
 
     __slots__ = ("cold", "left_out", "preloaded", "ready")
 
     def __init__(self, told: dict[str, Any]) -> None:
         modules = told["modules"]
-        #: Workers that are parked now.
+        #: How many workers are ready now.
         self.ready: int = told["ready"]
-        #: Why jobs run cold instead, if they do.
+        #: Why jobs run cold instead, or None.
         self.cold: str | None = told["cold"]
-        #: Modules that workers have imported already, with the seconds that each took.
+        #: Modules that workers have already imported, with the seconds that each import took.
         self.preloaded: dict[str, float] = {each["name"]: each["seconds"] for each in modules if each["error"] is None}
-        #: Modules that they have not, and why; jobs import them.
+        #: Modules that workers have not imported, with the reason. Jobs import them.
         self.left_out: dict[str, str] = {each["name"]: each["error"] for each in modules if each["error"] is not None}
 
     def __repr__(self) -> str:
@@ -39,7 +39,7 @@ class Warmed:
 
 
 class Statistics:
-    """What the workers of this process are, and were, busy with."""
+    """What the workers of this process do and have done."""
 
     __slots__ = (
         "busy", "cold", "failed", "forks", "jobs", "memory", "queued", "ready", "reasons", "refused", "rotations",
@@ -48,17 +48,18 @@ class Statistics:
 
     def __init__(self, told: dict[str, Any]) -> None:
         pool = told["pool"]
-        #: Sandboxes that are open, and templates that run for them.
+        #: Open sandboxes. `templates` counts the templates that run for them.
         self.sandboxes: int = told["sandboxes"]
         self.templates: int = pool["cabinets"]
-        #: Workers that are parked, and jobs that run on workers or wait for one, now.
+        #: Parked workers. `busy` counts running jobs, `queued` jobs that wait for a worker.
         self.ready: int = pool["ready"]
         self.busy: int = pool["busy"]
         self.queued: int = pool["queued"]
-        #: Bytes that workers and templates take, by estimate.
+        #: Estimated bytes of workers and templates.
         self.memory: int = pool["memory"]
-        #: Since the first call: jobs that were given to workers, workers that were made or could not be, templates that
-        #: gave way to fresh ones, jobs that had to wait, that were refused because too many waited, and that ran cold.
+        #: Jobs given to workers since the first call. Also since then: `forks` and `failed` count workers that were
+        #: made and that could not be made, `rotations` templates that were replaced, `waits` jobs that had to wait,
+        #: `refused` jobs that were refused because too many waited, and `cold` jobs that ran cold.
         self.jobs: int = pool["jobs"]
         self.forks: int = pool["forks"]
         self.failed: int = pool["failed"]
@@ -66,7 +67,7 @@ class Statistics:
         self.waits: int = pool["waits"]
         self.refused: int = pool["refused"]
         self.cold: int = pool["cold"]
-        #: Why jobs ran cold, and how many for each reason.
+        #: Why jobs ran cold, with a count for each reason.
         self.reasons: dict[str, int] = pool["reasons"]
 
     def __repr__(self) -> str:
@@ -74,7 +75,7 @@ class Statistics:
 
 
 def statistics() -> Statistics:
-    """Figures of all sandboxes of this process; a forked child has its own."""
+    """Figures of all sandboxes of this process. A forked child has its own."""
     return Statistics(_agent.current().answered(frames.STATS).head())
 
 

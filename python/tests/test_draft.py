@@ -149,3 +149,38 @@ def test_what_tools_obey_is_applied_only_by_name(tmp_path: Path) -> None:
     assert ".envrc" not in again.apply(allow=[".envrc", ".git"])
     assert (other / ".envrc").exists() and (other / ".git/hooks/pre-commit").exists()
     assert not (other / "sub" / ".vscode").exists()
+
+
+def test_what_leads_to_what_tools_obey_is_applied_only_by_name(tmp_path: Path) -> None:
+    """A link's end is as dangerous as the link; a link that nobody obeys is the control."""
+    for name in (".envrc", "plain"):
+        (tmp_path / f"{name}-end").write_text("host")
+        (tmp_path / name).symlink_to(f"{name}-end")
+    source = "for name in ('.envrc-end', 'plain-end'):\n    with open(name, 'w') as file: file.write('guest')"
+    outcome = belljar.run(source, workdir=tmp_path, draft=True).check()
+    skipped = outcome.apply()
+    assert skipped == {".envrc-end": "protected: .envrc leads to it; apply(allow=['.envrc-end']) of a draft writes it"}
+    assert (tmp_path / ".envrc-end").read_text() == "host" and (tmp_path / "plain-end").read_text() == "guest"
+    again = belljar.run(source, workdir=tmp_path, draft=True).check()
+    assert again.apply(allow=[".envrc-end"]) == {} and (tmp_path / ".envrc-end").read_text() == "guest"
+
+
+def test_a_file_with_old_times_in_the_place_of_another_is_noticed(tmp_path: Path) -> None:
+    """As `cp -p` and `mv` leave it: the inode and the time of its change tell."""
+    for name in ("moved", "copied", "untouched", "made"):
+        (tmp_path / name).write_text("old")
+    (tmp_path / "made").unlink()
+    old = (tmp_path / "moved").stat()
+    source = (
+        "for name in ('moved', 'copied', 'untouched', 'made'):\n    with open(name, 'w') as file: file.write('guest')"
+    )
+    outcome = belljar.run(source, workdir=tmp_path, draft=True).check()
+    (tmp_path / "other").write_text("hos")
+    (tmp_path / "other").rename(tmp_path / "moved")
+    (tmp_path / "copied").write_text("hos")
+    (tmp_path / "made").write_text("hos")
+    for name in ("moved", "copied", "made"):
+        os.utime(tmp_path / name, ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert outcome.apply().keys() == {"moved", "copied", "made"}
+    assert [(tmp_path / name).read_text() for name in ("moved", "copied", "made")] == ["hos"] * 3
+    assert (tmp_path / "untouched").read_text() == "guest", "control"

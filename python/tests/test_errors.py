@@ -91,7 +91,7 @@ def test_hints_name_keywords_and_no_flags() -> None:
         ("open('/home/me/data.csv')", 'mount=["/home/me/data.csv"]'),
         ("import requests", 'dependencies=["requests"]'),
         ("import cv2", 'dependencies=["opencv-python-headless"]'),
-        ("import pip._nosuch", 'dependencies=["…"]'),
+        ("import pip._nosuch", "dependencies="),
         ("!pip install -q six 'attrs>=2'", 'dependencies=["six", "attrs"]'),
         ("open('/usr/x', 'w')", 'mount=["SRC:DST:rw"]'),
     ):

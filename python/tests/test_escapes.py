@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,10 +32,23 @@ def test_what_is_plain_stays() -> None:
     assert _errors.printable("\ud800") == "\\ud800"
 
 
+def test_all_that_the_command_writes_out_is_written_out_here() -> None:
+    """One list, in Rust; here it is what Python calls printable."""
+    source = (Path(__file__).parents[2] / "crates/belljar/src/pyerror/printable.rs").read_text()
+    listed = source.partition("fn is_harmful")[2].partition("\n}\n")[0]
+    found = re.findall(r"'\\u\{(\w+)\}'(?:\.\.='\\u\{(\w+)\}')?", listed)
+    assert len(found) >= 9 and ("61c", "") in found and ("2060", "206f") in found
+    for first, last in found:
+        for code in range(int(first, 16), int(last or first, 16) + 1):
+            assert chr(code) not in _errors.printable(f"a{chr(code)}b"), hex(code)
+    for code in (*range(32), *range(0x7F, 0xA0)):
+        assert chr(code) in "\n\t" or chr(code) not in _errors.printable(chr(code)), hex(code)
+
+
 @pytest.mark.parametrize("name", [*_errors.NEAREST, "UnicodeDecodeError", "own.Odd"])
 def test_an_exception_of_the_guests(name: str) -> None:
     told: dict[str, Any] = {"type": name, "message": HOSTILE, "args": [HOSTILE, 2], "traceback": f"X: {HOSTILE}\n"}
-    for extra in {}, {"errno": 2, "filename": HOSTILE}, {"args": None}, {"hint": HOSTILE}:
+    for extra in {}, {"errno": 2, "filename": HOSTILE}, {"args": None}, {"hint": {"code": HOSTILE, "caller": []}}:
         error = _errors.raised({**told, **extra})
         assert str(error) == WRITTEN and error.message == HOSTILE and error.args[0] == HOSTILE
         assert error.traceback == told["traceback"]
@@ -45,7 +60,7 @@ def test_an_exception_of_the_guests(name: str) -> None:
 
 def test_a_refusal_in_the_guests_words() -> None:
     class Outcome:
-        exception = _errors.raised({"type": _callee.REFUSED, "message": f"{HOSTILE}; {HOSTILE}"})
+        exception = _errors.raised({"type": _callee.REFUSED, "message": "", "args": [HOSTILE, HOSTILE]})
 
     error = _callee.failure(Outcome())  # type: ignore[arg-type]
     assert isinstance(error, belljar.ValueRefused) and (error.message, error.hint) == (WRITTEN, WRITTEN)

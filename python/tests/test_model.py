@@ -37,7 +37,7 @@ def lines(outcome: Outcome, limit: int = 4000) -> list[str]:
         "import socket; socket.create_connection(('127.0.0.1', 9))",
         "import subprocess; subprocess.run(['no-such-program'])",
         "from . import x",
-        "raise MemoryError",
+        "bytearray(1 << 50)",
         "raise OSError(28, 'No space left on device')",
         "raise OSError(27, 'File too large')",
         'raise RuntimeError("can\'t start new thread")',

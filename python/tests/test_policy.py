@@ -16,8 +16,8 @@ from belljar import _keywords, _policy
 
 
 def documented() -> dict[str, tuple[str, str]]:
-    """Every key of docs/policy.md, with its default and its example."""
-    page = (ROOT / "docs" / "policy.md").read_text()
+    """Every key of docs/reference/policy.md, with its default and its example."""
+    page = (ROOT / "docs/reference/policy.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `--[a-z-]+` \| (?:[^|\\]|\\.)* \| ([^|]*) \| `([^`]*)` \|", page, re.M)
     return {name: (default.strip("` "), example) for name, default, example in rows}
 
@@ -71,7 +71,7 @@ def test_an_unknown_keyword_names_the_nearest(word: str, meant: str) -> None:
 
 
 def test_a_word_that_is_like_nothing_points_to_the_page() -> None:
-    with pytest.raises(TypeError, match=r"docs/policy\.md"):
+    with pytest.raises(TypeError, match=r"docs/reference/policy\.md"):
         belljar.run("", quux=1)  # type: ignore[call-arg]
 
 

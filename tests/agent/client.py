@@ -1,4 +1,4 @@
-"""A client of `belljar agent` in as little code as it takes (docs/agent.md). The tests put a body below it."""
+"""The smallest client of `belljar agent` (docs/reference/agent.md). The tests put a body below it."""
 # ruff: noqa: F401 - what the bodies need
 
 import array

@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::leaks::descendants;
+use crate::ending;
+use crate::leaks::{descendants, family};
 
 const CLIENT: &str = include_str!("client.py");
 
@@ -42,17 +43,11 @@ fn alive(pid: i32) -> bool {
         .is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Waits for at most a second until no more than these processes are left.
+/// Waits until no more than these processes are left.
 #[track_caller]
-fn emptied(left: usize, since: Instant) {
-    while descendants().len() > left {
-        assert!(
-            since.elapsed() < Duration::from_secs(1),
-            "left after a second: {:?}",
-            descendants()
-        );
-        std::thread::sleep(Duration::from_millis(2));
-    }
+fn emptied(but: &[i32]) {
+    let others = || family().into_iter().filter(|pid| !but.contains(&(*pid as i32)));
+    assert_eq!(ending::wait(|| others().collect()), Vec::<String>::new());
 }
 
 both! {
@@ -68,14 +63,13 @@ time.sleep(600)");
         let pids = numbers(lines.next());
         let (agent, child) = (pids[0], pids[1]);
         assert!(alive(agent) && descendants().len() > 6, "{:?}", descendants());
-        let since = Instant::now();
         kill(python.id() as i32, Signal::KILL);
         python.wait().expect("its end");
         // The child alone is left, with the socket.
-        emptied(1, since);
+        emptied(&[child]);
         assert!(!alive(agent) && alive(child));
         kill(child, Signal::KILL);
-        emptied(0, Instant::now());
+        emptied(&[]);
     }
 
     fn client_that_ends_in_order_takes_everything_along(_who) {
@@ -89,7 +83,8 @@ client.busy(2)
             if !stays {
                 python.wait().expect("its end");
             }
-            emptied(usize::from(stays), Instant::now());
+            let stay = [python.id() as i32];
+            emptied(if stays { &stay } else { &[] });
             if stays {
                 kill(python.id() as i32, Signal::KILL);
                 python.wait().expect("its end");
@@ -108,14 +103,13 @@ except (EOFError, ConnectionResetError):
     tell(0)
 time.sleep(600)");
         let agent = numbers(lines.next())[0];
-        let since = Instant::now();
         kill(agent, Signal::KILL);
         assert_eq!(numbers(lines.next()), [0], "the client hears of it");
         // The agent is a zombie until the client waits for it.
-        emptied(2, since);
+        emptied(&[python.id() as i32, agent]);
         kill(python.id() as i32, Signal::KILL);
         python.wait().expect("its end");
-        emptied(0, Instant::now());
+        emptied(&[]);
     }
 
     fn interrupt_of_the_clients_group_does_not_reach_the_agent(_who) {
@@ -138,7 +132,7 @@ tell(kind == OUTCOME)");
         assert_eq!(numbers(lines.next()), [1], "the job runs");
         assert_eq!(lines.next().expect("a line").expect("a line"), "True");
         assert!(python.wait().expect("its end").success());
-        emptied(0, Instant::now());
+        emptied(&[]);
     }
 
     fn agent_outlives_the_thread_that_started_it(_who) {
@@ -156,6 +150,6 @@ kind, _, header, body = client.receive()
 tell(42 if kind == OUTCOME and b'42' in body else 0)");
         assert_eq!(numbers(lines.next()), [42]);
         assert!(python.wait().expect("its end").success());
-        emptied(0, Instant::now());
+        emptied(&[]);
     }
 }

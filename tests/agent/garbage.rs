@@ -26,7 +26,8 @@ fn frame(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 
 both! {
     fn garbage_ends_the_connection_with_one_error(_who) {
-        let seed = u64::from(std::process::id());
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+        let seed = u64::from(now.subsec_nanos());
         let noise: Vec<u8> = (0..4096u64).map(|n| (n.wrapping_mul(seed * 2 + 1).wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
         for (name, bytes) in [
             ("text", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()),
@@ -46,8 +47,7 @@ both! {
             let error = client.last_error();
             assert_eq!(error["code"], "protocol", "{name}: {error}");
             // The leak checker looks once more at the end; this names the case.
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            assert_eq!(crate::leaks::descendants(), Vec::<String>::new(), "{name}");
+            assert_eq!(crate::ending::wait(crate::leaks::family), Vec::<String>::new(), "{name}");
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Heard};
 
-/// A callable and its one argument, as docs/values.md has them: written here, because only Python writes pickles.
+/// A callable and its one argument, as docs/reference/values.md has them: written here, because only Python writes pickles.
 pub fn call(function: &str, argument: &[u8]) -> Vec<u8> {
     let pickle = [b"(cbuiltins\n", function.as_bytes(), b"\n(", argument, b"t}t."].concat();
     head(&pickle, argument == BUFFER)

@@ -174,7 +174,7 @@ both! {
             heard.header
         };
         let error = refused(&mut client, Kind::Open, &json!({"policy": {"memroy": "1G"}}), &[], "policy");
-        assert_eq!((&error["message"], &error["hint"]), (&json!("unknown key `memroy`"), &json!("did you mean `memory`?")));
+        assert_eq!((&error["message"], &error["hint"]["caller"]), (&json!("unknown key `memroy`"), &json!(["did you mean `memory`?"])));
         refused(&mut client, Kind::Open, &json!({"policy": {"python": "/no/such"}}), &[], "interpreter");
         refused(&mut client, Kind::Open, &json!({"unknown": 1}), &[], "request");
         refused(&mut client, Kind::Open, &json!({}), &[b"body"], "request");

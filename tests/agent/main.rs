@@ -8,6 +8,10 @@
 #[macro_use]
 #[path = "../jar/twice.rs"]
 mod twice;
+#[path = "../support/alone.rs"]
+mod alone;
+#[path = "../support/ending.rs"]
+mod ending;
 #[path = "../jar/leaks.rs"]
 mod leaks;
 #[path = "../jar/skips.rs"]

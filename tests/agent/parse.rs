@@ -25,7 +25,8 @@ both! {
         let mut client = Client::new();
         let error = parsed(&mut client, TEXT.as_bytes());
         assert_eq!((&error["type_name"], &error["line"]), (&json!("ModuleNotFoundError"), &json!(3)));
-        assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("PyYAML")), "{error}");
+        let package = json!({"setting": "dependencies", "values": ["PyYAML"]});
+        assert!(error["hint"]["caller"].as_array().is_some_and(|hint| hint.contains(&package)), "{error}");
         assert_eq!(parsed(&mut client, b"all is well \xff"), Value::Null);
         assert_eq!(parsed(&mut client, b""), Value::Null);
         // As a descriptor, from 64 KiB on.
@@ -45,12 +46,12 @@ both! {
             let error = parsed_in(&mut client, json!({"sandbox": sandbox}), &report);
             // As it came, but for the hint, which no guest gives.
             assert_eq!((&error["type_name"], &error["traceback"]), (&json!("MemoryError"), &json!("all of it")));
-            error["hint"].as_str().expect("a hint").to_owned()
+            error["hint"]["code"].as_str().expect("a hint").to_owned()
         };
         assert!(hint(999).contains("1G"), "the default policy, where no such sandbox is open");
         let sandbox = client.open(&json!({"memory": "300M"}));
         let own = parsed_in(&mut client, json!({"sandbox": sandbox}), &report);
-        assert!(own["hint"].as_str().is_some_and(|hint| hint.contains("300M")), "{own}");
+        assert!(own["hint"]["code"].as_str().is_some_and(|hint| hint.contains("300M")), "{own}");
         assert_eq!(parsed_in(&mut client, json!({"sandbox": sandbox}), b"no report"), Value::Null);
         // A text is something else.
         assert_eq!(parsed(&mut client, &report), Value::Null);

@@ -41,7 +41,7 @@ both! {
             client.say(Kind::Open, id, &json!({"preload": names}), &[]);
             let answer = client.answer(id);
             assert_eq!((&answer.header["code"], &answer.header["message"]), (&json!("policy"), &json!(message)));
-            assert!(answer.header["hint"].as_str().unwrap_or_default().contains(hint), "{}", answer.header);
+            assert!(answer.header["hint"]["caller"][0].as_str().unwrap_or_default().contains(hint), "{}", answer.header);
         }
         client.finish();
     }

@@ -1,4 +1,4 @@
-//! docs/attacks.md, made from the attacks' own words.
+//! docs/reference/attacks.md, made from the attacks' own words.
 
 use std::fmt::Write;
 
@@ -107,7 +107,7 @@ fn page(attacks: &[Attack], skips: &Skips, cases: &Cases) -> String {
 
 /// Whether the page in the repository is that.
 pub fn check(attacks: &[Attack], skips: &Skips) -> Vec<String> {
-    let path = runner::folder().join("../../docs/attacks.md");
+    let path = runner::folder().join("../../docs/reference/attacks.md");
     let cases = match Cases::load() {
         Ok(cases) => cases,
         Err(error) => return vec![error],
@@ -126,6 +126,6 @@ pub fn check(attacks: &[Attack], skips: &Skips) -> Vec<String> {
     }
     match std::fs::read_to_string(&path) {
         Ok(found) if found == wanted => Vec::new(),
-        _ => vec!["docs/attacks.md is not what the attacks say; run with BLESS=1".into()],
+        _ => vec!["docs/reference/attacks.md is not what the attacks say; run with BLESS=1".into()],
     }
 }

@@ -169,7 +169,7 @@ fn end_survivors(scene: &stage::Scene) -> bool {
             .map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL))
             .filter(Result::is_ok)
             .count();
-        if ended > 0 || since.elapsed() > Duration::from_secs(5) {
+        if ended > 0 || since.elapsed() > Duration::from_secs(60) {
             return ended > 0;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -2,11 +2,15 @@
 //! must observe. Each runs as root and as a plain user, cold and on a parked worker, in a whole jar (where it must fail exactly
 //! as written) and in a jar that lacks the protections it names (where it must succeed, or the probe proves nothing).
 //!
-//! `cargo test --test attacks [NAME...]`; `BLESS=1` writes docs/attacks.md anew. Needs root for the whole of it.
+//! `cargo test --test attacks [NAME...]`; `BLESS=1` writes docs/reference/attacks.md anew. Needs root for the whole of it.
 
+#[path = "../support/alone.rs"]
+mod alone;
 mod attack;
 mod cases;
 mod documents;
+#[path = "../support/ending.rs"]
+mod ending;
 mod judge;
 mod knobs;
 #[path = "../jar/skips.rs"]

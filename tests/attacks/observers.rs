@@ -49,7 +49,7 @@ impl Room {
         loop {
             match Self::look_warm(caller) {
                 // The jar of the job before may not be gone yet.
-                Err(_) if since.elapsed() < Duration::from_secs(2) => {
+                Err(_) if since.elapsed() < Duration::from_secs(60) => {
                     std::thread::sleep(Duration::from_millis(5))
                 }
                 found => return found,
@@ -389,12 +389,13 @@ fn template(room: &Room) -> io::Result<Vec<String>> {
 /// What a guest pushes through its control socket must not pile up in whoever watches it.
 fn warden(live: &Live, start: Start) -> Result<Vec<String>, String> {
     let (watcher, most) = match start {
-        Start::Cold => (procfs::first_child(live.child.id())?, 24),
+        // As root there is a cgroup to hold, too.
+        Start::Cold => (procfs::first_child(live.child.id())?, 32),
         // A pool holds more for itself: its threads, its cabinet, the worker's eleven.
         Start::Warm => (live.child.id(), 64),
     };
     // A thread that nobody waits for closes them, so those of the last message may still be there; what piles up stays.
-    let until = Instant::now() + Duration::from_secs(2);
+    let until = Instant::now() + Duration::from_secs(20);
     loop {
         let held = procfs::descriptors(watcher).map_err(|error| error.to_string())?;
         if held.len() <= most {

@@ -1,5 +1,6 @@
 //! Runs everything, two at a time, and says what failed.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -12,7 +13,7 @@ use crate::skips::Skips;
 use crate::stage::{Stage, Start, Who};
 use crate::support::canary::Tree;
 use crate::support::leaks::Baseline;
-use crate::{documents, missing, special};
+use crate::{alone, documents, missing, special};
 
 /// One thing to run.
 enum Task<'a> {
@@ -39,8 +40,19 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks")
 }
 
+/// Set where this program has namespaces of its own.
+const ALONE: &str = "BELLJAR_ATTACKS_ALONE";
+
+/// Starts this program again in a corner of its own where its user may make one, so that what is left behind is ours.
 pub fn run(args: &[String]) -> ExitCode {
-    match suite(args) {
+    let is_alone = std::env::var_os(ALONE).is_some();
+    if rustix::process::getuid().is_root() && !is_alone {
+        let program = std::env::current_exe().expect("this program");
+        let error = alone::command(&program, None).args(args).env(ALONE, "1").exec();
+        say(&format!("error: start unshare: {error}"));
+        return ExitCode::FAILURE;
+    }
+    match suite(args, is_alone) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -50,7 +62,7 @@ pub fn run(args: &[String]) -> ExitCode {
     }
 }
 
-fn suite(args: &[String]) -> Result<usize, String> {
+fn suite(args: &[String], is_alone: bool) -> Result<usize, String> {
     let attacks = attack::load(&folder())?;
     let skips = std::fs::read_to_string(folder().join("skips.toml")).map_err(|error| error.to_string())?;
     let skips = Skips::load(&skips)?;
@@ -67,7 +79,7 @@ fn suite(args: &[String]) -> Result<usize, String> {
     }
     let since = Instant::now();
     // Looked at before the stage exists; the temporary folder must be gone again at the end.
-    let baseline = Baseline::take();
+    let baseline = Baseline::take(is_alone);
     let stage = Stage::new().map_err(|error| format!("set the stage: {error}"))?;
     let shown = shown();
     let (failed, skipped) = all(&tasks, &stage, &skips, &attacks);

@@ -61,7 +61,7 @@ pub const ALL: &[Special] = &[
     },
     Special {
         name: "special/dead_warden",
-        claim: "When the warden is killed, everything in the jar is gone within a second.",
+        claim: "When the warden is killed, everything in the jar is gone.",
         cases: "PS-07",
         play: neighbours::dead_warden,
     },

@@ -119,7 +119,7 @@ impl Stage {
     }
 
     /// Processes of ours that should be gone.
-    pub fn strays(&self) -> Vec<u32> {
+    pub fn strays(&self) -> Vec<String> {
         leaks::strays(&|| self.running.lock().expect("no panic while held").clone())
     }
 
@@ -138,10 +138,9 @@ impl Stage {
         fs::write(folder.join("secret/key"), SECRET)?;
         fs::write(folder.join("canary/file"), "as it was\n")?;
         fs::write(folder.join("canary/other"), "as it was\n")?;
-        let listeners = Listeners::open(
-            &folder,
-            &format!("belljar-canary-{}-{number}", std::process::id()),
-        )?;
+        // Names of sockets are one space for all suites of this machine, and the folder's is taken.
+        let suite = self.folder.path().file_name().unwrap_or_default();
+        let listeners = Listeners::open(&folder, &format!("{}-{number}", suite.display()))?;
         if let Some(id) = who.id() {
             for name in [
                 "",

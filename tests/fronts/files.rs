@@ -213,3 +213,132 @@ fn a_policy_file_counts_only_when_named_and_flags_outrank_it() {
         );
     }
 }
+
+#[test]
+fn what_other_tools_will_run_is_told_after_a_plain_run() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        folder(&place);
+        let plant = "import os\nos.mkdir('sub')\nfor name in ('conftest.py', '.mcp.json', 'sub/.envrc', 'fine'): open(name, 'w').close()";
+        let ran = place.run(&["run", "--workdir", "work", "-c", plant]);
+        let told: Vec<&str> = ran
+            .stderr
+            .lines()
+            .filter_map(|line| line.split(": ").nth(1))
+            .collect();
+        // What acts by itself comes first.
+        let expected = [
+            "take care with .mcp.json",
+            "take care with sub/.envrc",
+            "take care with conftest.py",
+        ];
+        assert_eq!(
+            (ran.code, told),
+            (0, expected.into()),
+            "as {who:?}: {}",
+            ran.stderr
+        );
+        let quiet = place.run(&[
+            "run",
+            "--quiet",
+            "--workdir",
+            "work",
+            "-c",
+            "open('.envrc', 'w').close()",
+        ]);
+        assert_eq!(quiet.stderr, "");
+        // Control: what nobody runs is not worth a line, nor what was there.
+        let control = place.run(&["run", "--workdir", "work", "-c", "open('fine', 'w').write('x')"]);
+        assert_eq!((control.code, control.stderr.as_str()), (0, ""));
+    }
+}
+
+#[test]
+fn folders_of_the_hosts_services_are_not_shown() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        for source in ["/run", "/var/run", "/run/", "/run/user"] {
+            let ran = place.run(&["run", "--mount", &format!("{source}:/data"), "-c", "pass"]);
+            assert_eq!(ran.code, 125, "as {who:?}: {source}");
+            assert!(
+                ran.stderr.contains("holds the sockets of the host's services"),
+                "{}",
+                ran.stderr
+            );
+        }
+        // Control: what lies elsewhere can be.
+        let ran = place.run(&[
+            "run",
+            "--mount",
+            "/usr/lib:/data",
+            "-c",
+            "import os; print(len(os.listdir('/data')) > 0)",
+        ]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "True\n"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_folder_with_another_file_system_in_it_is_not_drafted() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        place.write("work/sub/file", "");
+        place.write("work/file", "");
+        let start = |mount: &str, flag: &str| {
+            let mut command = std::process::Command::new("/usr/bin/unshare");
+            let script = format!("{mount}; exec \"$0\" \"$@\"");
+            command.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-c", &script]);
+            command.arg(crate::harness::binary());
+            command.args([
+                "run",
+                "--workdir",
+                "work",
+                flag,
+                "-c",
+                "open('file', 'w').write('x')",
+            ]);
+            command
+                .current_dir(place.path())
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin");
+            place.become_user(&mut command);
+            crate::harness::finish(&mut command, "")
+        };
+        for flag in ["--apply", "--draft"] {
+            let ran = start("mount -t tmpfs none work/sub", flag);
+            let told = "cannot be drafted: another file system is mounted at ";
+            assert!(
+                ran.code == 125 && ran.stderr.contains(told),
+                "as {who:?}: {}",
+                ran.stderr
+            );
+            let control = start(":", flag);
+            assert!(!control.stderr.contains(told), "{}", control.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_cache_folder_that_others_can_replace_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    for who in everyone() {
+        let place = Place::new(*who);
+        place.write("mine/above/x", "");
+        std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+        let above = place.path().join("mine/above");
+        let list = || {
+            let mut command = place.command(&["env", "list"]);
+            command.env("BELLJAR_CACHE_DIR", above.join("cache"));
+            crate::harness::finish(&mut command, "")
+        };
+        std::fs::set_permissions(&above, PermissionsExt::from_mode(0o777)).expect("a mode");
+        let ran = list();
+        let told = place.plain(&ran.stderr);
+        let expected = "[folder]/mine/above can be written by other users, who could change what guests run";
+        assert!(ran.code == 125 && told.contains(expected), "as {who:?}: {told}");
+        assert!(!above.join("cache").exists(), "nothing is made there");
+        // Control: it is the mode.
+        std::fs::set_permissions(&above, PermissionsExt::from_mode(0o755)).expect("a mode");
+        assert_eq!(list().code, 0, "{}", list().stderr);
+    }
+}

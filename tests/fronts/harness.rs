@@ -49,10 +49,10 @@ pub struct Ran {
 }
 
 impl Place {
-    /// A fresh folder that this user may write to.
+    /// A fresh folder that this user may write to, and in which nobody can replace what is another's.
     pub fn new(who: Who) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).expect("open to all");
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).expect("open to all");
         Self { who, folder }
     }
 

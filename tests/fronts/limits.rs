@@ -1,7 +1,5 @@
 //! Limits: the exit code and the line that says which one it was, and with which flag it is changed.
 
-use std::time::{Duration, Instant};
-
 use crate::harness::{Place, Ran, everyone};
 
 fn each(args: &[&str], check: impl Fn(&Ran)) {
@@ -13,14 +11,12 @@ fn each(args: &[&str], check: impl Fn(&Ran)) {
 
 #[test]
 fn time() {
-    let started = Instant::now();
     each(&["run", "--timeout", "300ms", "-c", "while True: pass"], |ran| {
         assert_eq!(
             (ran.code, ran.stderr.lines().next()),
             (124, Some("belljar: timed out after 0.3 s (--timeout)"))
         );
     });
-    assert!(started.elapsed() < Duration::from_secs(10));
     each(
         &["run", "--quiet", "--timeout", "300ms", "-c", "while True: pass"],
         |ran| {

@@ -1,10 +1,10 @@
-//! Holds values against docs/outcome.schema.json, by the few keywords that it uses.
+//! Holds values against docs/reference/outcome.schema.json, by the few keywords that it uses.
 
 use serde_json::Value;
 
 /// Says where a value is not what the schema says.
 pub fn hold(value: &Value) -> Result<(), String> {
-    let text = include_str!("../../docs/outcome.schema.json");
+    let text = include_str!("../../docs/reference/outcome.schema.json");
     let schema: Value = serde_json::from_str(text).expect("the schema is JSON");
     check(value, &schema, &schema, "$")
 }

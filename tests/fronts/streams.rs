@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::harness::{Place, everyone, finish};
 
@@ -23,15 +22,15 @@ fn input_is_passed_on() {
 fn output_is_live() {
     for who in everyone() {
         let place = Place::new(*who);
-        let slow = "import time; print('now', flush=True); time.sleep(5)";
+        let slow = "import sys; print('now', flush=True); sys.stdin.read()";
         let mut child = place
             .command(&["run", "-c", slow])
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("belljar starts");
-        let started = Instant::now();
+        // The guest ends after its input does, which stays open.
         let mut first = [0; 4];
         child
             .stdout
@@ -39,10 +38,6 @@ fn output_is_live() {
             .expect("a pipe")
             .read_exact(&mut first)
             .expect("a line");
-        assert!(
-            started.elapsed() < Duration::from_secs(4),
-            "as {who:?}: it came before the end"
-        );
         assert_eq!(&first, b"now\n");
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");

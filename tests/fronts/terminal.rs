@@ -86,6 +86,24 @@ impl Terminal {
         }
     }
 
+    /// How many keys the caller's next program would be given; for those that were just typed, once the kernel has them.
+    pub fn left_for_the_caller(&self, typed: bool) -> u64 {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        // Without this only whole lines are counted.
+        let before = tcgetattr(&self.line).expect("its modes");
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(&self.line, OptionalActions::Now, &raw).expect("raw");
+        let soon = rustix::time::Timespec {
+            tv_sec: if typed { 20 } else { 0 },
+            tv_nsec: 0,
+        };
+        poll(&mut [PollFd::new(&self.line, PollFlags::IN)], Some(&soon)).expect("a look");
+        let count = rustix::io::ioctl_fionread(&self.line).expect("a count");
+        tcsetattr(&self.line, OptionalActions::Now, &before).expect("as before");
+        count
+    }
+
     /// Whether keys are echoed and lines are edited by the terminal itself, as a shell expects.
     pub fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.line).expect("its modes").local_modes;
@@ -144,6 +162,42 @@ fn a_shell_that_is_ended_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn what_a_guest_asked_the_terminal_is_no_key_of_the_callers() {
+    for who in everyone() {
+        let (place, mut terminal) = (Place::new(*who), Terminal::new());
+        let child = terminal.start(&place, &["shell"]);
+        terminal.wait_for(">>> ");
+        // A mouse, pastes, the other screen, no cursor, a title without an end, and a question on the way out.
+        terminal.type_in("print('\\033[?1003h\\033[?2004h\\033[?1049h\\033[?25l\\033[31m\\033[6n\\033]0;x', end='', flush=True); raise SystemExit(3)\r");
+        terminal.wait_for("\u{1b}]0;x");
+        // The terminal is slow: it has heard all before its first answer.
+        terminal.wait_for("\u{18}\u{1b}\\");
+        for mode in ["?1047l", "!p", "?7h", "?25h", "?1l", "?1003l", "?2004l", "0m"] {
+            terminal.wait_for(&format!("\u{1b}[{mode}"));
+        }
+        terminal.wait_for("\u{1b}[5n");
+        terminal.type_in("\u{1b}[7;7R\u{1b}[0n");
+        assert_eq!(exit_code(child), Some(3), "as {who:?}");
+        assert!(terminal.is_as_before(), "as {who:?}");
+        assert_eq!(terminal.left_for_the_caller(false), 0, "as {who:?}");
+        // Control: what comes now is the caller's.
+        terminal.type_in("\u{1b}[7;7R");
+        assert_eq!(terminal.left_for_the_caller(true), 6);
+    }
+}
+
+#[test]
+fn a_terminal_that_does_not_answer_is_not_waited_for_for_ever() {
+    let (place, mut terminal) = (Place::new(everyone()[0]), Terminal::new());
+    let child = terminal.start(&place, &["shell"]);
+    terminal.wait_for(">>> ");
+    terminal.type_in("raise SystemExit(4)\r");
+    terminal.wait_for("\u{1b}[5n");
+    assert_eq!(exit_code(child), Some(4));
+    assert!(terminal.is_as_before());
+}
+
+#[test]
 fn a_shell_warns_before_it_takes_the_terminal() {
     let (place, mut terminal) = (Place::new(everyone()[0]), Terminal::new());
     let child = terminal.start(&place, &["shell", "--network", "host"]);
@@ -151,6 +205,30 @@ fn a_shell_warns_before_it_takes_the_terminal() {
     terminal.wait_for(">>> ");
     terminal.type_in("exit()\r");
     assert_eq!(exit_code(child), Some(0));
+}
+
+#[test]
+fn people_hear_once_that_memory_is_not_limited_as_a_whole() {
+    for who in everyone() {
+        let place = Place::new(*who);
+        let text = "memory is limited for each process, not for all of them together";
+        let ran = place.run(&["run", "--json", "-c", "pass"]);
+        let absent = ran
+            .stdout
+            .contains("memory, processes and cpus are limited for each process instead");
+        assert!(!ran.stderr.contains(text), "a program reads the outcome");
+        for args in [["run", "-c", "print('done')"], ["exec", "echo", "done"]] {
+            let mut terminal = Terminal::new();
+            let child = terminal.start(&place, &args);
+            terminal.wait_for("done");
+            assert_eq!(exit_code(child), Some(0), "as {who:?}");
+            assert_eq!(
+                terminal.whole.matches(text).count(),
+                usize::from(absent),
+                "as {who:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -8,13 +8,16 @@ use std::time::{Duration, Instant};
 use belljar::host::{Cgroup, Host};
 use belljar_linux::cgroup::Owner;
 
-/// The kernel's own work behind a kill; promised is a second.
-const PATIENCE: Duration = Duration::from_secs(1);
+use crate::ending;
+use crate::twice::is_alone;
+
+/// When a group that is still there stays.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How things were before a test.
 #[derive(Debug, PartialEq)]
 pub struct Before {
-    mounts: BTreeSet<String>,
+    mounts: Option<String>,
     descriptors: usize,
     namespaces: BTreeSet<String>,
 }
@@ -23,7 +26,7 @@ impl Before {
     /// Looks at this process.
     pub fn look() -> Self {
         Self {
-            mounts: mounts(),
+            mounts: is_alone().then(|| fs::read_to_string("/proc/self/mountinfo").expect("mountinfo")),
             descriptors: fs::read_dir("/proc/self/fd").expect("descriptors").count(),
             namespaces: namespaces(),
         }
@@ -31,31 +34,14 @@ impl Before {
 
     /// Fails if anything is left.
     pub fn compare(&self) {
+        assert_eq!(ending::wait(family), Vec::<String>::new(), "left behind");
         let since = Instant::now();
-        loop {
-            let left = (descendants(), groups());
-            if left == (Vec::new(), Vec::new()) {
-                break;
-            }
-            assert!(since.elapsed() < PATIENCE, "left behind: {left:?}");
+        while !groups().is_empty() {
+            assert!(since.elapsed() < PATIENCE, "left behind: {:?}", groups());
             std::thread::sleep(Duration::from_millis(2));
         }
         assert_eq!(*self, Self::look(), "changed by the test");
     }
-}
-
-/// Mounts of kinds that a jar has; what people who debug this machine mount meanwhile is not ours.
-fn mounts() -> BTreeSet<String> {
-    let text = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
-    let foreign = |line: &&str| {
-        [" - tracefs ", " - debugfs ", " - cgroup", " - bpf "]
-            .iter()
-            .any(|kind| line.contains(kind))
-    };
-    text.lines()
-        .filter(|line| !foreign(line))
-        .map(str::to_owned)
-        .collect()
 }
 
 fn namespaces() -> BTreeSet<String> {
@@ -66,8 +52,17 @@ fn namespaces() -> BTreeSet<String> {
         .collect()
 }
 
-/// Every process below this one. A zombie of ours that nobody waited for counts, once it cannot be reaped here.
+/// Every process below this one, by name.
 pub fn descendants() -> Vec<String> {
+    let name = |pid: u32| stat(&Path::new("/proc").join(pid.to_string())).map(|(_, _, name)| name);
+    let found = family().into_iter();
+    found
+        .map(|pid| format!("{} ({pid})", name(pid).unwrap_or_default()))
+        .collect()
+}
+
+/// Every process below this one. A zombie of ours that nobody waited for counts, once it cannot be reaped here.
+pub fn family() -> Vec<u32> {
     // Orphans that were handed to us as their subreaper.
     while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
     let ours = std::process::id();
@@ -80,9 +75,9 @@ pub fn descendants() -> Vec<String> {
     let mut found = Vec::new();
     loop {
         let before = family.len();
-        for (pid, parent, name) in &parents {
+        for (pid, parent, _) in &parents {
             if family.contains(parent) && family.insert(*pid) {
-                found.push(format!("{name} ({pid})"));
+                found.push(*pid);
             }
         }
         if family.len() == before {
@@ -99,7 +94,7 @@ fn stat(process: &Path) -> Option<(u32, u32, String)> {
     Some((pid, parent, head.split_once('(')?.1.to_owned()))
 }
 
-/// Groups whose maker is gone.
+/// Groups that a process of this pid namespace made that is gone: a test that is alone sees those of its own jars.
 fn groups() -> Vec<String> {
     let folders = match Host::probe().cgroup {
         Cgroup::None { .. } => Vec::new(),
@@ -120,8 +115,10 @@ fn groups() -> Vec<String> {
         .filter_map(|folder| fs::read_dir(folder).ok())
         .flatten()
         .flatten();
+    let ours = Owner::current().expect("our own name").namespace;
+    let is_stale = |owner: Owner| owner.namespace == ours && !Owner::is_alive(owner.pid, owner.start);
     entries
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| Owner::parse(name).is_some_and(|owner| !Owner::is_alive(owner.pid, owner.start)))
+        .filter(|name| Owner::parse(name).is_some_and(is_stale))
         .collect()
 }

@@ -7,9 +7,13 @@
 #[macro_use]
 mod twice;
 
+#[path = "../support/alone.rs"]
+mod alone;
 mod compatibility;
 mod control;
 mod draft;
+#[path = "../support/ending.rs"]
+mod ending;
 mod ends;
 mod failures;
 mod glass;
@@ -20,6 +24,7 @@ mod limits;
 mod memory;
 mod mounts;
 mod murder;
+mod obeyed;
 mod output;
 mod packages;
 mod site_packages;

@@ -59,6 +59,20 @@ both_ways! {
         assert_eq!(raised.exception.expect("an exception").type_name, "MemoryError");
     }
 
+    fn a_memory_error_of_the_guests_own_is_no_limit(_who) {
+        for source in ["raise MemoryError", "import errno\nraise OSError(errno.ENOMEM, 'x')", "def f(n):\n    if n: raise MemoryError('n')\nf(1)"] {
+            let outcome = run_with(source, small);
+            assert_eq!((outcome.status, outcome.limit), (Status::Raised, None), "{source}: {}", told(&outcome));
+            assert_eq!(outcome.exception.expect("an exception").hint, None, "{source}");
+        }
+        // Control: a request that is denied, and one that is passed on by a `raise`.
+        for source in ["bytearray(1 << 50)", "try: bytearray(1 << 50)\nexcept MemoryError as error: raise"] {
+            let outcome = run_with(source, small);
+            assert_eq!((outcome.status, outcome.limit), (Status::Raised, Some(Limit::Memory)), "{source}: {}", told(&outcome));
+            assert!(outcome.exception.and_then(|error| error.hint).is_some_and(|hint| hint.in_flags().contains("memory limit")), "{source}");
+        }
+    }
+
     fn memory_of_children_counts_for_the_whole_jar(_who) {
         if !needs_cgroup("memory_of_children_counts_for_the_whole_jar") { return }
         // Eight processes, none above the limit by itself.

@@ -3,13 +3,12 @@
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::{leaks, skips};
+use crate::{alone, leaks, skips};
 
 /// Who starts the jar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +21,9 @@ pub enum Who {
 
 /// No account has this number, so nothing else counts against it.
 const USER: u32 = 54_321;
-/// Set in the processes that run one test.
+/// Set in the processes that run one test; says whether one has namespaces of its own.
 const MARK: &str = "BELLJAR_TEST_AS";
+const ALONE: &str = "alone";
 /// A test that takes longer hangs; `BELLJAR_TEST_SECONDS` says otherwise for a soak.
 fn patience() -> Duration {
     let seconds = std::env::var("BELLJAR_TEST_SECONDS").ok();
@@ -72,6 +72,12 @@ pub fn is_outer() -> bool {
     std::env::var_os(MARK).is_none()
 }
 
+/// Whether mounts and processes that appear can only be ours. Without root the machine is shared; but there jars are a plain
+/// user's, who can mount nothing that others see.
+pub fn is_alone() -> bool {
+    std::env::var_os(MARK).is_some_and(|mark| mark == ALONE)
+}
+
 /// Runs a test as this user.
 pub fn run(who: Who, name: &str, body: fn(Who)) {
     if !is_outer() {
@@ -89,16 +95,20 @@ pub fn run(who: Who, name: &str, body: fn(Who)) {
     }
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);
     let (tests, belljar) = copies();
-    let mut command = Command::new(tests);
+    let user = (who == Who::User).then_some(USER);
+    let (mut command, mark) = if is_root {
+        (alone::command(tests, user), ALONE)
+    } else {
+        (Command::new(tests), "not alone")
+    };
     command
         .args(["--exact", name, "--test-threads=1", "--nocapture"])
-        .env(MARK, "1")
+        .env(MARK, mark)
         .env("BELLJAR_BIN", belljar)
         .stdin(Stdio::null());
     if who == Who::User && is_root {
-        // std drops root's supplementary groups along with the user id.
-        command.uid(USER).gid(USER).current_dir("/");
         command
+            .current_dir("/")
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", "/nonexistent");
     }

@@ -1,6 +1,6 @@
 //! SIGKILL of any process of a cabinet: every job has exactly one answer, and the pool goes on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belljar::outcome::Status;
 use belljar::{Error, Outcome, Pool, Sandbox};
@@ -129,9 +129,7 @@ both! {
             until("it runs", || pool.stats().busy == 1);
             std::thread::sleep(Duration::from_millis(150));
             assert!(kill(victim) >= 1, "control: there is a {victim}");
-            let since = Instant::now();
             let answer: Result<Outcome, Error> = task.wait();
-            assert!(since.elapsed() < Duration::from_secs(2), "{victim}: {:?}", since.elapsed());
             match answer {
                 Ok(outcome) if victim == "worker" => assert_eq!((outcome.status, outcome.signal), (Status::Signalled, Some(9)), "{}", told(&outcome)),
                 Ok(outcome) => assert_eq!(outcome.status, Status::Signalled, "{victim}: {}", told(&outcome)),

@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use belljar::Sandbox;
 use belljar::outcome::Status;
+use belljar::{Policy, Sandbox};
 
 use crate::glass::{code, expect, has_cgroup, jar, stdout, told};
+use crate::support::procfs;
 use crate::warm::{all_warm, pool, until};
 
 /// Finds the namespaces of our own runtime files, which are no modules.
@@ -94,6 +95,16 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "seal a worker",
     ),
     (
+        "starts_a_process_beside_a_worker",
+        "import time\nsay = main['say']\ndef patched(text):\n    if b'forked' in text and os.fork() == 0: time.sleep(1000)\n    say(text)\nmain['say'] = patched",
+        "processes of its own; importing starts_a_process_beside_a_worker did that",
+    ),
+    (
+        "starts_a_thread_beside_a_worker",
+        "import threading, time\nsay = main['say']\ndef patched(text):\n    if b'forked' in text: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n    say(text)\nmain['say'] = patched",
+        "threads, and a fork takes only one along; importing starts_a_thread_beside_a_worker did that",
+    ),
+    (
         "ends_when_it_forks",
         "os.register_at_fork(before=lambda: os._exit(7))",
         "a worker could not be made",
@@ -102,6 +113,13 @@ const PATCHES: &[(&str, &str, &str)] = &[
 
 /// A sandbox with a virtualenv that has all of these modules in it.
 fn with_modules(modules: &[(&str, String)]) -> (tempfile::TempDir, Sandbox) {
+    with_modules_and(modules, |_| {})
+}
+
+fn with_modules_and(
+    modules: &[(&str, String)],
+    change: impl FnOnce(&mut Policy),
+) -> (tempfile::TempDir, Sandbox) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("open to all");
     let python = fs::canonicalize("/usr/bin/python3").expect("the system's Python");
@@ -119,7 +137,20 @@ fn with_modules(modules: &[(&str, String)]) -> (tempfile::TempDir, Sandbox) {
     for (name, source) in modules {
         fs::write(packages.join(format!("{name}.py")), source).expect("a module");
     }
-    (folder, jar(|policy| policy.venv = Some(venv)))
+    let jar = jar(|policy| {
+        policy.venv = Some(venv);
+        change(policy);
+    });
+    (folder, jar)
+}
+
+/// Python processes below this one, at whatever depth.
+fn interpreters() -> usize {
+    let family = procfs::descendants(std::process::id());
+    let is_python = |pid: &&u32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("python"))
+    };
+    family.iter().filter(is_python).count()
 }
 
 fn patched(name: &str, patch: &str) -> (tempfile::TempDir, Sandbox) {
@@ -176,6 +207,66 @@ both! {
         // The control: limits that are set are no reason.
         let (_folder, jar) = patched("sets_limits", "");
         assert_eq!(pool().run(&jar, code("print('ran')")).expect("an outcome").cold, None);
+    }
+
+    fn imports_make_no_more_processes_than_a_job_may(_who) {
+        let cores = std::thread::available_parallelism().expect("a number").get();
+        let bound = 16 + 2 * cores + 1;
+        let made = |pids: u64| {
+            // Where nobody has stopped it, it stays until somebody does.
+            let last = if pids < 60 { bound } else { 60 };
+            let bomb = format!("{FIND}import time\nmade = 0\nfor made in range(60):\n    try:\n        if os.fork() == 0: time.sleep(1000)\n    except OSError: break\nif made > {last}: time.sleep(1000)\n");
+            let (_folder, jar) = with_modules_and(&[("bomb", bomb)], |policy| policy.limits.pids = pids);
+            let jar = jar.with_preload(["bomb"]).expect("a name");
+            let pool = pool();
+            let outcome = pool.run(&jar, code("print('ran')")).expect("an outcome");
+            assert_eq!(stdout(&outcome), "ran\n");
+            let reason = outcome.cold.expect("it runs cold");
+            assert!(reason.ends_with("; importing bomb did that"), "{reason}");
+            // With the pool still there, nothing of it is left.
+            until("they are ended", || interpreters() == 0);
+            let left = reason.strip_prefix("the template has ").and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
+            left.ok_or(reason)
+        };
+        match made(16) {
+            // The kernel refused more, with room for workers on their way; or the keeper saw them first.
+            Ok(count) => assert!(has_cgroup() && count <= bound, "{count}"),
+            Err(reason) => assert!(reason.starts_with("the imports made more than 16 processes"), "{reason}"),
+        }
+        // The control: where there may be as many.
+        assert_eq!(made(128), Ok(60));
+    }
+
+    fn imports_that_do_not_end_are_ended_and_named(_who) {
+        let (_folder, jar) = with_modules_and(&[("calm", String::new()), ("burns", format!("{FIND}while True: pass\n"))], |policy| {
+            policy.limits.cpu_seconds = Some(1.0);
+            policy.limits.timeout = Some(Duration::from_secs(60));
+        });
+        let jar = jar.with_preload(["calm", "burns"]).expect("names");
+        let error = pool().warm(&jar, 1).expect("an answer").cold.expect("it never gets there");
+        assert!(error.contains("the imports used more than 10 s of processor time; importing burns did that"), "{error}");
+        let (_folder, jar) = with_modules_and(&[("waits", format!("{FIND}import time\ntime.sleep(1000)\n"))], |policy| {
+            policy.limits.timeout = Some(Duration::from_secs(1));
+        });
+        let error = pool().warm(&jar.with_preload(["waits"]).expect("a name"), 1).expect("an answer").cold.expect("it never gets there");
+        assert!(error.contains("the imports took more than 10 s; importing waits did that"), "{error}");
+    }
+
+    fn templates_that_burn_on_are_ended_and_named(_who) {
+        let burn = |seconds: f64| format!("import signal\nsignal.signal(signal.SIGALRM, lambda *_: sum(range(100_000)))\nsignal.setitimer(signal.ITIMER_REAL, {seconds}, {seconds})");
+        let (_folder, jar) = patched("burns_on", &burn(0.001));
+        let pool = pool();
+        until("it is noticed", || {
+            // Meanwhile the template has nothing to do.
+            let outcome = pool.run(&jar, code("import time; time.sleep(0.5); print('ran')")).expect("an outcome");
+            assert_eq!(stdout(&outcome), "ran\n", "{}", told(&outcome));
+            outcome.cold.is_some_and(|reason| reason == "the template uses the processor when it has nothing to do; importing burns_on did that")
+        });
+        // The control: one that wakes up now and then is warm.
+        let (_folder, jar) = patched("wakes_up", &burn(0.5));
+        let outcome = pool.run(&jar, code("import time; time.sleep(2)")).expect("an outcome");
+        assert_eq!(outcome.cold, None);
+        assert_eq!(pool.run(&jar, code("print('ran')")).expect("an outcome").cold, None);
     }
 
     fn templates_that_do_not_reap_are_replaced(_who) {

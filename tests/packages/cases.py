@@ -1,4 +1,4 @@
-"""The most used packages for data, in the order of docs/packages.md, and the task of each."""
+"""The most used packages for data, in the order of docs/reference/packages.md, and the task of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/packages.md, from how packages went."""
+"""docs/reference/packages.md, from how packages went."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ HEAD = """# Packages that are known to work
 
 Written by `make packages`, which installs each package from the registry into an environment of its own, and then all of
 them into one; runs a small real task with it in a jar (tests/packages/tasks), once cold (`belljar run --with`) and once
-warm (`Sandbox(dependencies=[...])`); and fails if one of them fails. The default policy holds but for what the notes say.
+warm (`Sandbox(dependencies=[...])`); and fails if one of them fails. The default policy applies, except for what the notes say.
 
-Times are of the task with its imports, on whatever machine this was run on: they tell cold from warm, and nothing more. A
+Times include the imports, on whatever machine this ran on: they show the difference between cold and warm, and nothing more. A
 package that is *not preloaded* still runs on a warm worker and is imported by the job: its import leaves something that a
 template must not have, so the preload that comes with `dependencies=` leaves it out. Named in `preload=`, it makes jobs cold.
 """

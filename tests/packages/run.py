@@ -1,6 +1,6 @@
-"""`make packages`: the most used packages, installed from the registry and tried in jars; writes docs/packages.md.
+"""`make packages`: the most used packages, installed from the registry and tried in jars; writes docs/reference/packages.md.
 
-    python tests/packages/run.py [--only numpy,pandas] [--installed VIRTUALENV] [--write docs/packages.md]
+    python tests/packages/run.py [--only numpy,pandas] [--installed VIRTUALENV] [--write docs/reference/packages.md]
 
 Takes minutes and a network. Set BELLJAR_BIN and PYTHONPATH as the Makefile does.
 """

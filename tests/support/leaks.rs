@@ -2,32 +2,31 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use super::procfs;
+use crate::ending;
 
-/// How long the kernel may take to finish what a kill began.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// How the host was before.
+/// How the host was before. The whole program is in a corner of its own where its user may make one; elsewhere mounts and
+/// System V objects are anyone's, and not looked at.
 #[derive(Debug)]
 pub struct Baseline {
-    mounts: String,
+    mounts: Option<String>,
     shared_memory: BTreeSet<String>,
-    system_v: String,
+    system_v: Option<String>,
     namespaces: String,
     descriptors: usize,
 }
 
 impl Baseline {
     /// Looks at the host now. Orphans of every later run become children of this process, so that none can hide.
-    pub fn take() -> Self {
+    pub fn take(is_alone: bool) -> Self {
         rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1)).expect("become a subreaper");
-        Self::look()
+        Self::look(is_alone)
     }
 
-    fn look() -> Self {
+    fn look(is_alone: bool) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         // Times and pids of segments that others use change; which there are does not.
         let keys = |text: String| -> Vec<String> {
@@ -37,9 +36,9 @@ impl Baseline {
         };
         let system_v = ["shm", "sem", "msg"].map(|kind| keys(read(&format!("/proc/sysvipc/{kind}"))));
         Self {
-            mounts: read("/proc/self/mountinfo"),
+            mounts: is_alone.then(|| read("/proc/self/mountinfo")),
             shared_memory: names(Path::new("/dev/shm")),
-            system_v: format!("{system_v:?}"),
+            system_v: is_alone.then(|| format!("{system_v:?}")),
             namespaces: format!("{:?}", procfs::namespaces(std::process::id()).ok()),
             descriptors: fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
         }
@@ -47,7 +46,7 @@ impl Baseline {
 
     /// What is different now that no run is under way.
     pub fn compare(&self) -> Vec<String> {
-        let now = Self::look();
+        let now = Self::look(self.mounts.is_some());
         let mut found = Vec::new();
         let mut note = |same: bool, what: &str| {
             if !same {
@@ -68,33 +67,30 @@ impl Baseline {
 }
 
 /// Processes of ours that should be gone: children of this process beyond those that are `known` to run.
-pub fn strays(known: &dyn Fn() -> BTreeSet<u32>) -> Vec<u32> {
-    let since = Instant::now();
-    loop {
+pub fn strays(known: &dyn Fn() -> BTreeSet<u32>) -> Vec<String> {
+    ending::wait(|| {
         // Known ones are looked up first: one that is started in between is in neither list's way.
         let candidates = procfs::children(std::process::id());
         let known = known();
-        let left: Vec<u32> = candidates
+        let left = candidates
             .into_iter()
-            .filter(|pid| !known.contains(pid) && procfs::alive(*pid))
-            .collect();
-        if left.is_empty() || since.elapsed() > PATIENCE {
-            return left;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+            .filter(|pid| !known.contains(pid) && procfs::alive(*pid));
+        left.collect()
+    })
 }
 
 /// Cgroups that this warden made and that are still there.
 pub fn groups(warden: u32) -> Vec<String> {
-    let mark = format!("-{warden}-");
+    // The inode of the pid namespace comes first: another suite has a warden of that number, too.
+    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino());
+    let mark = format!("belljar-{namespace}-{warden}-");
     let mut found = Vec::new();
     let mut open = vec![(Path::new("/sys/fs/cgroup").to_path_buf(), 0)];
     while let Some((folder, depth)) = open.pop() {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("belljar-") && name.contains(&mark) {
+            if name.starts_with(&mark) {
                 found.push(entry.path().display().to_string());
             } else if depth < 3 {
                 open.push((entry.path(), depth + 1));

@@ -87,7 +87,7 @@ pub fn first_child(parent: u32) -> Result<u32, String> {
     loop {
         match children(parent).into_iter().min() {
             Some(child) => return Ok(child),
-            None if since.elapsed() < Duration::from_secs(2) => std::thread::sleep(Duration::from_millis(2)),
+            None if since.elapsed() < Duration::from_secs(60) => std::thread::sleep(Duration::from_millis(2)),
             None => return Err(format!("process {parent} has no child")),
         }
     }

@@ -51,6 +51,7 @@ fn carry_out_in<T>(
         );
     }
     let plan = engine::plan(policy, environment)?;
+    printer.memory(plan.isolation());
     let prepared = prepare()?;
     let ended = engine::run(&plan, job);
     drop(prepared);

@@ -4,21 +4,18 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
+use belljar::client::own_binary;
 use belljar::environment::{Checking, Environment, EnvironmentError, Environments, Progress, Wish};
 use belljar::job::Program;
 use belljar::policy::Policy;
-use belljar::python;
-use belljar::requirement::{Allow, PythonSpec, Requirements};
+use belljar::requirement::{Allow, Requirements};
 
 use crate::args::{Building, Dependencies, Source};
-use crate::engine;
 use crate::failure::Failure;
 use crate::printer::{Printer, Steps};
 
 /// A header is at the top of a script; no more is read of one that the guest finds by itself.
 const LARGEST: u64 = 1 << 20;
-/// Minor versions of Python 3 that may be installed, the newest first.
-const MINORS: std::ops::RangeInclusive<u32> = 10..=20;
 
 /// What beyond wheels of an index is allowed.
 pub fn allow(building: &Building) -> Allow {
@@ -101,7 +98,7 @@ pub fn built(
 
 /// All environments of this user.
 pub fn environments() -> Result<Environments, Failure> {
-    Ok(Environments::of_this_user(Some(&engine::own_binary()))?)
+    Ok(Environments::of_this_user(Some(&own_binary()))?)
 }
 
 /// Finds or builds one, and shows how far it is.
@@ -159,46 +156,10 @@ fn wish(needs: &Dependencies, script: Option<String>, policy: &mut Policy) -> Re
     {
         requirements = requirements.merge(found);
     }
-    choose(requirements.requires_python(), policy)?;
-    if requirements.is_empty() {
-        return Ok(None);
-    }
-    if policy.venv.is_some() {
-        return Err(Failure::with_hint(
-            "dependencies and a virtualenv cannot be combined: each brings its own packages",
-            "leave out --venv, or install them there",
-        ));
-    }
-    Ok(Some(Wish {
+    Ok(Wish::for_policy(
         requirements,
-        interpreter: python::find(policy.python.as_deref(), None)?,
         allow,
-        refresh: needs.building.refresh,
-    }))
-}
-
-/// Takes an interpreter that fits, where none was named and the one that is found first does not.
-pub fn choose(wanted: Option<&PythonSpec>, policy: &mut Policy) -> Result<(), Failure> {
-    let Some(wanted) = wanted else { return Ok(()) };
-    let first = python::find(policy.python.as_deref(), policy.venv.as_deref())?;
-    if wanted.contains(first.version) {
-        return Ok(());
-    }
-    let named = policy.python.is_some() || policy.venv.is_some();
-    let mut others = MINORS
-        .rev()
-        .filter_map(|minor| python::find(Some(&format!("3.{minor}")), None).ok());
-    match others.find(|other| !named && wanted.contains(other.version)) {
-        Some(other) => {
-            policy.python = Some(other.base_executable.to_string_lossy().into_owned());
-            Ok(())
-        }
-        None => Err(Failure::with_hint(
-            format!(
-                "the script requires Python {wanted}, and this is {}",
-                first.version
-            ),
-            "install one that fits, or name it with --python",
-        )),
-    }
+        needs.building.refresh,
+        policy,
+    )?)
 }

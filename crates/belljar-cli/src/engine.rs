@@ -1,12 +1,10 @@
 //! The seam to the library: everything that the command asks of it, in one place.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
+use belljar::client::own_binary;
 use belljar::outcome::Outcome;
 use belljar::plan::Plan;
 use belljar::warden::{self, Steering};
-use belljar::{Environment, Host, Job, Policy, Sandbox, python};
+use belljar::{Environment, Host, Job, Policy, Sandbox};
 use tracing::{debug, trace};
 
 use crate::failure::Failure;
@@ -15,12 +13,8 @@ use crate::failure::Failure;
 pub fn plan(policy: &Policy, environment: Option<&Environment>) -> Result<Plan, Failure> {
     let host = Host::probe();
     debug!(?host, "probed");
-    let interpreter = match environment {
-        Some(environment) => python::for_environment(policy, environment)?,
-        None => python::for_policy(policy)?,
-    };
-    debug!(executable = %interpreter.executable.display(), version = %interpreter.version, "found Python");
-    let plan = Plan::resolve(policy, &host, &interpreter)?;
+    let plan = belljar::prepare_in(policy, &host, environment)?;
+    debug!(executable = %plan.interpreter().display(), "found Python");
     debug!(tier = ?plan.isolation().tier, steps = plan.steps().len(), "resolved a plan");
     for step in plan.steps() {
         trace!("{step}");
@@ -54,19 +48,6 @@ pub fn sandbox(
         builder = builder.preload(preload);
     }
     Ok(builder.build()?)
-}
-
-/// This very program: the file may have been replaced by another version since.
-pub fn own_binary() -> PathBuf {
-    let running = Path::new("/proc/self/exe");
-    let same = |path: &Path| {
-        let (found, ours) = (path.metadata().ok()?, running.metadata().ok()?);
-        Some((found.dev(), found.ino()) == (ours.dev(), ours.ino()))
-    };
-    match std::env::current_exe() {
-        Ok(path) if same(&path) == Some(true) => path,
-        _ => running.to_path_buf(),
-    }
 }
 
 /// Serves as the warden of a library; the exit code.

@@ -1,6 +1,5 @@
 //! belljar's own failure, as the person at the terminal needs it: what, which thing, next step.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use belljar::Hinted;
@@ -9,8 +8,7 @@ use belljar::plan::Refusal;
 use belljar::policy::{KEYS, PolicyError};
 use belljar::python::InterpreterError;
 use belljar::requirement::RequirementError;
-
-use crate::values::without_number;
+use belljar::without_number;
 
 /// Why the command could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +32,7 @@ impl Failure {
     pub fn of(error: &impl Hinted) -> Self {
         Self {
             message: without_number(&error.message()),
-            hint: error.hint().map(Cow::into_owned),
+            hint: error.hint().map(|hint| hint.in_flags()),
         }
     }
 

@@ -3,7 +3,6 @@
 //! This process becomes the warden of a one-shot run, so no thread of it lives by then. Only `agent`, `run --each` and `env build` have some: they are
 //! engines, which never fork a guest; their wardens are this same binary, started by exec.
 
-mod agent;
 mod args;
 mod commands;
 mod dependencies;
@@ -49,7 +48,9 @@ fn dispatch(typed: Typed) -> i32 {
         Typed::Doctor(_) => commands::doctor::doctor(printer),
         Typed::Completions(args) => commands::generate::completions(&args, printer),
         Typed::Man(args) => commands::generate::man(&args, printer),
-        Typed::Agent(args) => agent::serve(&args),
+        Typed::Agent(args) => {
+            belljar_agent::serve(args.fd, args.jobs).map_err(|error| failure::Failure::of(&error))
+        }
         Typed::Warden => Ok(engine::serve()),
     };
     result.unwrap_or_else(|failure| {

@@ -13,8 +13,8 @@ use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use belljar::Outcome;
-use belljar::outcome::Captured;
-use belljar::policy::Limits;
+use belljar::outcome::{Captured, Isolation, State};
+use belljar::policy::{Layer, Limits};
 use serde::Serialize;
 
 use crate::args::Printing;
@@ -26,7 +26,7 @@ pub use environments::{Several, Steps};
 pub use escape::escape;
 pub use progress::Progress;
 pub use sections::Sections;
-pub use summary::{Kept, bytes};
+pub use summary::Kept;
 
 /// How help looks.
 pub const HELP: clap::builder::Styles = clap::builder::Styles::styled()
@@ -114,6 +114,16 @@ impl Printer {
     pub fn say(self, weight: Weight, text: &str) {
         if !self.quiet {
             line(weight, "belljar:", text);
+        }
+    }
+
+    /// That memory is not limited as a whole: to people, once a command. Programs find it in the outcome.
+    pub fn memory(self, isolation: &Isolation) {
+        let cgroup = isolation.layers.get(&Layer::Cgroup);
+        let absent = cgroup.is_some_and(|cgroup| cgroup.state == State::Absent);
+        if absent && !self.json && std::io::stderr().is_terminal() {
+            let text = "memory is limited for each process, not for all of them together: there is no cgroup to use (`belljar doctor` says why)";
+            self.say(Weight::Note, text);
         }
     }
 

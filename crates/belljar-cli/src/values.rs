@@ -102,15 +102,7 @@ pub fn absolute(path: impl AsRef<Path>) -> Result<PathBuf, String> {
 
 /// What the system says, without the error number.
 pub fn plain(error: &std::io::Error) -> String {
-    without_number(&error.to_string()).to_lowercase()
-}
-
-/// A message without the number that the system's own texts carry.
-pub fn without_number(text: &str) -> String {
-    let Some((before, after)) = text.split_once(" (os error ") else {
-        return text.to_owned();
-    };
-    format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest))
+    belljar::without_number(&error.to_string()).to_lowercase()
 }
 
 /// Reads a whole number.

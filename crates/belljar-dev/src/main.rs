@@ -7,10 +7,14 @@ mod bench;
 mod family;
 mod links;
 mod promises;
+mod references;
 mod repository;
 mod soak;
 mod syscalls;
 mod warm;
+mod wrap;
+
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
@@ -27,9 +31,11 @@ enum Tool {
     Promises,
     /// Check that links and paths in the documents lead somewhere
     Links,
-    /// Write docs/syscalls.md from the list in policies/
-    Syscalls {
-        /// Change nothing; fail if the file is not what would be written
+    /// Check that prose in the documents is wrapped, or wrap that of some files
+    Wrap { files: Vec<PathBuf> },
+    /// Write the generated pages and sections of docs/reference
+    References {
+        /// Change nothing; fail if a page is not what would be written
         #[arg(long)]
         check: bool,
     },
@@ -45,7 +51,9 @@ fn main() -> anyhow::Result<()> {
     match Typed::parse().tool {
         Tool::Promises => promises::check(),
         Tool::Links => links::check(),
-        Tool::Syscalls { check } => syscalls::generate(check),
+        Tool::Wrap { files } if files.is_empty() => wrap::check(),
+        Tool::Wrap { files } => wrap::rewrite(&files),
+        Tool::References { check } => references::generate(check),
         Tool::Bench(args) => bench::run(&args),
         Tool::Warm(args) => warm::run(&args),
         Tool::Soak(args) => soak::run(&args),

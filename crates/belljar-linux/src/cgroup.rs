@@ -225,7 +225,7 @@ impl Group {
     /// Makes a group and writes its limits; removes what it made when a step fails.
     ///
     /// A controller that the host lacks is no error: see [`Group::enforced`]. On version 1 only the controllers with a
-    /// limit get a folder, and `cpuacct` only where it shares the one of `cpu`: rusage tells CPU time for less.
+    /// limit get a folder, and `cpuacct`: rusage does not tell the time of children that nobody waited for.
     pub fn create(hierarchy: &Hierarchy, name: &str, limits: &Limits) -> Result<Group, CgroupError> {
         Group::create_in(Box::new(Kernel), hierarchy, name, limits)
     }

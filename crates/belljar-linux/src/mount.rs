@@ -86,6 +86,17 @@ pub fn open_unlinked(path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
+/// As [`open_unlinked`]; what is at `path` may itself be a link, and is then the link.
+pub fn open_or_link(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat2(
+        CWD,
+        path,
+        OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+    )?)
+}
+
 /// As [`detach`], of exactly what `opened` is.
 pub fn detach_opened(opened: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE

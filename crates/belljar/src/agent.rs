@@ -1,4 +1,4 @@
-//! What a client process and `belljar agent` say to each other over one stream socket (docs/agent.md).
+//! What a client process and `belljar agent` say to each other over one stream socket (docs/reference/agent.md).
 //!
 //! - [`Frame`], [`Decoder`], [`encode`]: a prefix of fixed size, a JSON header, a body. Sizes are checked before anything
 //!   is kept, and the decoder is total.

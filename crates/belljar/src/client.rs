@@ -17,14 +17,14 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::warden::sweep;
 
-pub use binary::{BinaryError, find_binary};
+pub use binary::{BinaryError, find_binary, own_binary};
 pub(crate) use message::{ParcelHead, Reply, Request, carried};
 
 /// Largest message in either direction: files of a job and captured output are in it.
 const MAX_MESSAGE: u64 = 1 << 30;
 
 /// All that a warden gets of the caller's environment: its log, and where its cache is.
-const KEPT: [&str; 3] = ["BELLJAR_LOG", "XDG_CACHE_HOME", "HOME"];
+const KEPT: [&str; 4] = ["BELLJAR_LOG", "BELLJAR_CACHE_DIR", "XDG_CACHE_HOME", "HOME"];
 
 /// A job that runs. Dropping it ends the job.
 ///

@@ -29,6 +29,7 @@ mod skeleton;
 mod store;
 mod tree;
 mod uv;
+mod wish;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -40,10 +41,10 @@ pub use checking::Checking;
 pub use error::EnvironmentError;
 pub use progress::Progress;
 pub use prune::{Entry, Pruned, Pruning};
+pub use wish::Wish;
 
 use crate::client::find_binary;
 use crate::python::Interpreter;
-use crate::requirement::{Allow, Requirements};
 use limits::{Clock, Limits};
 use settings::IndexSettings;
 use store::{Opened, Store};
@@ -51,19 +52,6 @@ use uv::Uv;
 
 /// Where a guest sees its environment: the same path for all of them, so that nothing in one tells where it is kept.
 pub const INSIDE: &str = "/env";
-
-/// What an environment shall hold, and for which interpreter.
-#[derive(Debug, Clone)]
-pub struct Wish {
-    /// Checked and normalised.
-    pub requirements: Requirements,
-    /// The interpreter; of a virtualenv's, the one below it.
-    pub interpreter: Interpreter,
-    /// What beyond wheels of an index is allowed.
-    pub allow: Allow,
-    /// Whether a lock that is remembered is forgotten.
-    pub refresh: bool,
-}
 
 /// An environment that is ready. As long as a value of it lives, it is in use and is not pruned.
 #[derive(Debug, Clone)]
@@ -238,19 +226,6 @@ impl Environments {
         match self.store.remembered(request) {
             Some(remembered) => Ok(self.store.open_environment(&remembered.key, wish)?.ready()),
             None => Ok(None),
-        }
-    }
-}
-
-impl Wish {
-    /// Refuses what could not be built for this interpreter.
-    fn check(&self) -> Result<(), EnvironmentError> {
-        match self.requirements.requires_python() {
-            Some(wanted) if !wanted.contains(self.interpreter.version) => Err(EnvironmentError::Python {
-                wanted: wanted.to_string(),
-                has: self.interpreter.version,
-            }),
-            _ => Ok(()),
         }
     }
 }

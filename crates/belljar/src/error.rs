@@ -1,10 +1,10 @@
 //! Our own failures. What a guest does is never one of these: that is an [`Outcome`](crate::Outcome).
 
-use std::borrow::Cow;
 use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
+use crate::hint::{Hint, Setting};
 use crate::outcome::Outcome;
 
 /// Why belljar itself could not do what was asked.
@@ -22,7 +22,7 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
         /// What to do about it.
-        hint: Option<String>,
+        hint: Option<Hint>,
     },
     /// The program does not exist in the jar, or cannot be run there.
     #[error("cannot run {program} in the jar: {source}{}", next_step(self.hint()))]
@@ -65,7 +65,7 @@ pub enum Error {
         /// What it said.
         text: String,
         /// What to do about it, as it said.
-        hint: Option<String>,
+        hint: Option<Hint>,
     },
     /// A job asked for more than its sandbox allows.
     #[error(transparent)]
@@ -149,7 +149,7 @@ impl fmt::Display for Process {
 /// apart, which the text alone cannot be: what a user wrote may have a semicolon in it.
 pub trait Hinted: fmt::Display {
     /// The next step.
-    fn hint(&self) -> Option<Cow<'_, str>>;
+    fn hint(&self) -> Option<Hint>;
 
     /// What failed, with which thing, and why.
     fn message(&self) -> String {
@@ -162,18 +162,30 @@ pub trait Hinted: fmt::Display {
     }
 }
 
+/// A message without the number that the system's own texts carry.
+pub fn without_number(text: &str) -> String {
+    let Some((before, after)) = text.split_once(" (os error ") else {
+        return text.to_owned();
+    };
+    format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest))
+}
+
 /// How a next step ends a text.
 pub(crate) fn next_step(hint: Option<impl fmt::Display>) -> String {
     hint.map(|hint| format!("; {hint}")).unwrap_or_default()
 }
 
 impl Hinted for Error {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         let step = match self {
             Self::Refused(refusal) => return refusal.hint(),
-            Self::Setup { hint, .. } | Self::Warden { hint, .. } => hint.as_deref()?,
+            Self::Setup { hint, .. } | Self::Warden { hint, .. } => return hint.clone(),
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                "`belljar exec -- ls /usr/bin` shows what is there; --mount shows more"
+                return Some(
+                    Hint::from("`belljar exec -- ls /usr/bin` shows what is there; ")
+                        .set(Setting::Mount)
+                        .say(" shows more"),
+                );
             }
             Self::Program { .. } | Self::Arguments(_) | Self::Call(_) | Self::Tree(_) => return None,
             Self::Files(error) => return error.hint(),
@@ -247,7 +259,7 @@ mod tests {
     fn message_and_hint_are_apart_whatever_the_user_wrote() {
         let requirement = Requirement::parse("lib; python_version > ", Allow::default()).unwrap_err();
         let profile = PolicyDocument::default().profile("a; b").unwrap_err();
-        let known = profile.hint().unwrap().into_owned();
+        let known = profile.hint().unwrap().to_string();
         let conflict = ApplyError::Conflict {
             paths: vec!["a; b".into()],
         };
@@ -288,7 +300,10 @@ mod tests {
         ];
         for (error, message, hint) in cases {
             assert_eq!(
-                (error.message().as_str(), error.hint().as_deref()),
+                (
+                    error.message().as_str(),
+                    error.hint().map(|hint| hint.to_string()).as_deref()
+                ),
                 (message, hint)
             );
             assert_eq!(error.to_string(), format!("{message}{}", next_step(hint)));

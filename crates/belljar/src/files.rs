@@ -10,6 +10,7 @@
 //! - [`read_file`] and [`write_file`] move one file.
 //! - [`draft_changes`] reads what an overlay recorded, [`apply`] writes it into the host's folder, and
 //!   [`trust_class`] says which paths other tools on the host would obey.
+//! - [`obeyed`] finds those in a folder of the host, with all that leads to them; [`notable`] tells which have changed.
 
 mod apply;
 mod beneath;
@@ -19,6 +20,8 @@ mod content;
 mod cursor;
 mod draft;
 mod name;
+mod notable;
+mod obeyed;
 mod scan;
 mod single;
 mod take;
@@ -32,16 +35,17 @@ pub use changes::changes;
 pub use collect::{CollectOptions, Collected, collect};
 pub use draft::{Action, DraftChange, DraftChanges, Stamp, draft_changes};
 pub use name::{display, parse};
+pub use notable::{notable, notable_beyond};
+pub use obeyed::{Obeyed, obeyed};
 pub use scan::{Entry, Kind, Listing, scan};
 pub use single::{read_file, write_file};
 pub use take::take;
-pub use trust::{TrustClass, trust_class, trusted_paths};
-
-use std::borrow::Cow;
+pub use trust::{TrustClass, trust_class};
 
 use rustix::io::Errno;
 
 use crate::error::{Hinted, next_step};
+use crate::hint::Hint;
 
 /// How much of a guest's folder is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +150,7 @@ pub enum FilesError {
 }
 
 impl Hinted for FilesError {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         Some(match self {
             Self::NotEmpty { .. } => "name a new or empty one".into(),
             Self::LinkedDestination { .. } => "name the folder itself".into(),

@@ -12,6 +12,7 @@ mod sources;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use crate::files::Obeyed;
 use crate::job::Job;
 use crate::plan::{Plan, Step};
 use crate::runtime::RuntimeFile;
@@ -19,7 +20,9 @@ use crate::runtime::RuntimeFile;
 pub(crate) use guest::{choose, filter, set_limits, worker_filter};
 pub(crate) use init::{Failure, enter, groups, init, prepare, set_up, step};
 pub(crate) use report::{Report, receive, send};
-pub(crate) use root::{Cover, folder, mask_sources, open_folder, place, read_only, scratch_part, show};
+pub(crate) use root::{
+    Cover, DRAFT_MODE, folder, mask_sources, open_folder, place, read_only, scratch_part, show,
+};
 pub(crate) use sources::{Sources, open_sources};
 
 /// What init needs, all of it prepared by the warden before the copy is made.
@@ -32,6 +35,8 @@ pub(crate) struct Room<'a> {
     pub runtime: &'a [RuntimeFile<'a>],
     /// Host trees that only root could open; empty otherwise.
     pub sources: Sources,
+    /// What tools on the host obey in folders that the guest writes.
+    pub obeyed: &'a Obeyed,
     /// The way to the warden.
     pub report: OwnedFd,
     /// The warden's end of it, which the copy must not keep.

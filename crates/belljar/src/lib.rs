@@ -43,11 +43,13 @@
 
 pub mod agent;
 mod cabinet;
+mod cache;
 pub mod client;
 mod command;
 pub mod environment;
 mod error;
 pub mod files;
+pub mod hint;
 pub mod host;
 mod jar;
 pub mod job;
@@ -68,7 +70,8 @@ pub mod wire;
 
 pub use command::{Child, Command, Stdio};
 pub use environment::{Environment, Environments};
-pub use error::{CallError, Error, Hinted, Process};
+pub use error::{CallError, Error, Hinted, Process, without_number};
+pub use hint::Hint;
 pub use host::Host;
 pub use job::Job;
 pub use nearest::nearest;

@@ -158,6 +158,22 @@ pub struct DraftStep {
     /// Why it is not to be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// What was there when the draft was read; whoever applies it compares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<Was>,
+}
+
+/// What a draft found at a path of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Was {
+    /// Inode number.
+    pub inode: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Last change of content, in nanoseconds since 1970.
+    pub modified: i64,
+    /// Last change of content or of metadata, in nanoseconds since 1970.
+    pub changed: i64,
 }
 
 /// How a path is changed.
@@ -187,6 +203,10 @@ pub struct Usage {
     pub wall_seconds: f64,
     /// Processor seconds of all its processes.
     pub cpu_seconds: f64,
+    /// Whether that is an estimate, because no cgroup counts it: children that nobody waited for are guessed where
+    /// processor time is limited, and missing otherwise.
+    #[serde(default)]
+    pub cpu_estimated: bool,
     /// Most memory at any time, in bytes.
     pub memory_peak: Option<u64>,
     /// Most processes and threads at any time.

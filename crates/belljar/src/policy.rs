@@ -21,7 +21,7 @@ pub use document::PolicyDocument;
 pub use error::{EnvProblem, PathProblem, PlaceProblem, PolicyError};
 pub use keys::{KEYS, Key, reference};
 pub(crate) use paths::can_be_shown;
-pub use quantity::{format_duration, format_size, parse_duration, parse_size};
+pub use quantity::{format_duration, format_size, parse_duration, parse_size, readable_size};
 
 /// Everything a guest is allowed. [`Policy::default`] is the policy of a bare `belljar run`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

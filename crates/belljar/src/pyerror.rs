@@ -14,11 +14,19 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hint::Hint;
+
 pub use chain::Link;
 pub use frame::FrameError;
 pub use hints::{HintContext, hint};
-pub use printable::printable;
+pub use printable::{is_harmful, printable};
 pub(crate) use stack::is_whole as is_whole_stack;
+
+/// A guest's report has anything in the place of a hint; it is dropped later.
+fn hint_or_none<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Option<Hint>, D::Error> {
+    let found = serde_json::Value::deserialize(source)?;
+    Ok(serde_json::from_value(found).unwrap_or_default())
+}
 
 /// A Python exception: what was raised, where in the user's code, and what to do about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +43,8 @@ pub struct PythonError {
     pub frames: Vec<Frame>,
     /// What to do about it.
     #[serde(default)]
-    pub hint: Option<String>,
+    #[serde(deserialize_with = "hint_or_none")]
+    pub hint: Option<Hint>,
     /// The traceback as Python prints it.
     pub traceback: String,
     /// Names in scope that are close to one that was not found.
@@ -88,6 +97,13 @@ impl PythonError {
         self.class() == class || self.bases.iter().any(|base| base == class)
     }
 
+    /// Whether a `raise` of the guest's own made it, and not the interpreter, as far as the source tells.
+    pub fn is_own(&self) -> bool {
+        let raises = |part: &str| part.split_whitespace().next() == Some("raise");
+        let source = self.frames.last().and_then(|frame| frame.source.as_deref());
+        source.is_some_and(|source| source.split([';', ':']).any(raises))
+    }
+
     /// The innermost frame in the user's code, or else the innermost of all.
     pub fn place(&self) -> Option<&Frame> {
         let own = |frame: &&Frame| !is_library(&frame.file);
@@ -132,7 +148,7 @@ impl fmt::Display for PythonError {
             (None, None) => {}
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {}", printable(hint))?;
+            write!(f, "\n  hint: {}", printable(&hint.to_string()))?;
         }
         Ok(())
     }
@@ -141,6 +157,34 @@ impl fmt::Display for PythonError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_raised_it() {
+        let from = |source: Option<&str>| PythonError {
+            frames: vec![Frame {
+                source: source.map(str::to_owned),
+                ..Frame::default()
+            }],
+            ..PythonError::default()
+        };
+        for own in [
+            "raise",
+            "raise MemoryError",
+            "if x: raise MemoryError(1)",
+            "a = 1; raise e",
+        ] {
+            assert!(from(Some(own)).is_own(), "{own}");
+        }
+        for other in [
+            "bytearray(1 << 50)",
+            "raised = bytearray(n)",
+            "x.raise_for_status()",
+        ] {
+            assert!(!from(Some(other)).is_own(), "{other}");
+        }
+        assert!(!from(None).is_own());
+        assert!(!PythonError::default().is_own());
+    }
 
     #[test]
     fn display_is_short_and_safe_for_a_terminal() {

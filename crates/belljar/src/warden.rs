@@ -3,7 +3,7 @@
 //! The warden is single-threaded and may be the caller itself: a one-shot command is its own warden. It must never
 //! run guest code, open a path that a guest chose, or wait for a guest without a deadline of its own.
 
-mod cpu;
+pub(crate) mod cpu;
 pub(crate) mod finish;
 pub(crate) mod foreign;
 pub(crate) mod gate;
@@ -12,6 +12,7 @@ pub(crate) mod outgoing;
 mod outlet;
 pub(crate) mod pump;
 mod remote;
+pub(crate) mod sampler;
 mod serve;
 pub(crate) mod start;
 pub(crate) mod steer;
@@ -65,7 +66,7 @@ fn compile(plan: &Plan, steer: &steer::Steer) {
 
 fn run_once(plan: &Plan, job: Job, steer: &steer::Steer) -> Result<(Outcome, bool), Error> {
     let before = finish::before(plan)?;
-    let (mut jar, streams) = start::start(plan, job)?;
+    let (mut jar, streams) = start::start(plan, job, &before.obeyed)?;
     let wants_compiling = jar.wants_compiling;
     let watched = watch::watch(plan, &mut jar, streams, steer);
     // Whatever happened while watching, the jar is emptied before anything else is done.

@@ -10,7 +10,7 @@ from pickle import dumps as plain_dumps
 from types import FunctionType
 
 from .. import _frames as frames
-from .._errors import ValueRefused
+from .._errors import DependencyError, ValueRefused
 from .._values import Pickled, call_sizes, encode, encode_call, pickled
 from .modules import OWN
 from .own import Again, Own
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .._guest import Guest
     from .own import Load
 
-    # Arguments and keyword arguments; or those of several calls, and how their results come (docs/values.md).
+    # Arguments and keyword arguments; or those of several calls, and how their results come (docs/reference/values.md).
     Given: TypeAlias = tuple[tuple[Any, ...], Any]
 
 # Arguments that any pickler sends in the same way.
@@ -41,8 +41,15 @@ class Late:
 
     @classmethod
     def load(cls) -> None:
-        from .fingerprint import fingerprint, same
-        from .pickler import dumps
+        try:
+            from .fingerprint import fingerprint, same
+            from .pickler import dumps
+        except ModuleNotFoundError as error:
+            if error.name != "cloudpickle":
+                raise
+            raise DependencyError(
+                "the package cloudpickle is missing", "install it: `pip install cloudpickle`"
+            ) from None
 
         cls.dumps, cls.fingerprint, cls.same = staticmethod(dumps), staticmethod(fingerprint), staticmethod(same)
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import sys
+from time import monotonic
 from types import ModuleType
 from typing import NamedTuple
 
 from . import imports
 from .archive import Archives
+from .budget import SECONDS, TooMuch
 from .modules import GUEST, MISSING, OWN, VALUE, Found, find_spec, names_in
 from .read import Full, module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeVar
 
     from .._guest import Guest
     from .names import Import
+
+    T = TypeVar("T")
 
 
 class Lack(NamedTuple):
@@ -65,6 +70,8 @@ class Modules:
         # Own modules whose imports, all the way, lack nothing.
         self._sound: set[str] = set()
         self._lacks: dict[str, Lack | None] = {}
+        # Seconds that went into reading source.
+        self._spent = 0.0
 
     def get(self, name: str) -> Found | None:
         """A module, whether it is loaded or not; None if nobody can import it here."""
@@ -129,10 +136,23 @@ class Modules:
                 if below is not None:
                     yield below
 
+    def _read(self, found: Found, reader: Callable[[bytes], Iterable[T]]) -> list[T]:
+        """What a reader finds in the source of an own module. All readers together have a budget."""
+        if self._spent > SECONDS:
+            raise TooMuch(
+                f"it takes longer than {SECONDS:g} s to read the source that {found.name!r} is imported with",
+                "send less, or use modules=",
+            )
+        begun = monotonic()
+        try:
+            return list(reader(self.source(found)))
+        finally:
+            self._spent += monotonic() - begun
+
     def _imports(self, found: Found) -> list[Found]:
         """All that an own module imports somewhere."""
         if found.name not in self._imported:
-            whats = imports.all_of(self.source(found))
+            whats = self._read(found, imports.all_of)
             self._imported[found.name] = [one for what in whats for one in self.imported(found.package, what)]
         return self._imported[found.name]
 
@@ -177,7 +197,7 @@ class Modules:
         found = self.get(name)
         if found is None or found.kind != OWN:
             return None
-        for line, what in imports.unconditional(self.source(found)):
+        for line, what in self._read(found, imports.unconditional):
             for other in self.imported(found.package, what):
                 if other.kind == MISSING:
                     return Lack(name, line, other)

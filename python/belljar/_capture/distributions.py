@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import NamedTuple
+
+from .modules import is_installed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +49,32 @@ def holds(path: str, module: str) -> Distribution | None:
                 return read(info)
         folder = os.path.dirname(folder)
     return None
+
+
+def of_own(path: str, top: str) -> Distribution | None:
+    """The distribution that a package of one's own is installed as: one of its name, or of a folder that it is in."""
+    if is_installed(path):
+        return holds(path, top)
+    for folder in map(str, sys.path):
+        if is_installed(folder + os.sep):
+            for info in likely(folder, top):
+                if normal(os.path.basename(info).partition("-")[0]) == normal(top) or editable(info, path):
+                    return read(info)
+    return None
+
+
+def editable(info: str, path: str) -> bool:
+    """Whether a distribution was installed from a folder that this file is in."""
+    import json
+    from urllib.parse import unquote
+
+    try:
+        with open(os.path.join(info, "direct_url.json"), "rb") as file:
+            url = json.loads(file.read(1 << 16))["url"]
+        folder = unquote(url.removeprefix("file://"))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def likely(folder: str, top: str) -> list[str]:

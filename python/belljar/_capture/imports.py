@@ -18,6 +18,8 @@ STATEMENT = re.compile(r"(?:^|[;:])[ \t\f]*(from|import)\b([^\n;]*)", re.M)
 TAKES = re.compile(r"(?<![\w])import(?![\w])")
 # Names in brackets may go on for so many characters.
 MOST_NAMES = 20_000
+# More source than this is not compiled: no signal ends that, and this may take seconds already.
+MOST_SOURCE = 2 << 20
 
 
 class Needed(NamedTuple):
@@ -69,6 +71,8 @@ def unconditional(source: bytes) -> Iterator[Needed]:
     """What is imported by the module's own statements, in their order: not in a function, a condition or a `try`."""
     import warnings
 
+    if len(source) > MOST_SOURCE:
+        return
     try:
         with warnings.catch_warnings():
             # Those of somebody's source were told when it was imported here.
@@ -79,8 +83,10 @@ def unconditional(source: bytes) -> Iterator[Needed]:
     # Only statements that are no part of another begin a line. A form feed ends none for Python.
     lines_of = text_of(source).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     begins = [line.lstrip("\f").startswith(("import ", "import\t", "from ", "from\t", "from.")) for line in lines_of]
-    lines = list(code.co_lines())
+    # Both are in the order of the code.
+    lines, end, line = code.co_lines(), 0, None
     for at, what in imported(code):
-        line = next((line for start, end, line in lines if start <= at < end), None)
+        while end <= at:
+            _, end, line = next(lines, (at, at + 1, None))
         if line is not None and line <= len(begins) and begins[line - 1]:
             yield Needed(line, what)

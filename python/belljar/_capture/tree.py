@@ -36,6 +36,8 @@ KEYS = (
 )  # fmt: skip
 PRIVATE = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY")
 WIDE = "PRIVATE KEY".encode("utf-16-le")
+# In the source of modules that ask for versions of what is installed.
+METADATA = b"metadata"
 # What changes modules in place and leaves their spec as it is.
 AUTORELOAD = "IPython.extensions.autoreload"
 
@@ -142,7 +144,21 @@ def pack(own: dict[str, Found], modules: Modules) -> Files:
                 add_modules(inside, files)
             except Full:
                 raise too_much(unit) from None
+    if any(METADATA in data for data in files.values()):
+        add_metadata([unit for unit, _ in units.values()], files)
     return files
+
+
+def add_metadata(units: Iterable[Found], files: Files) -> None:
+    """Name and version of what the units are installed as: many a package asks for its own version at import."""
+    from .distributions import of_own
+
+    for unit in units:
+        path = unit.path if unit.archive is None else None
+        held = of_own(path, unit.name) if path is not None else None
+        if held is not None and held.info.isprintable():
+            about = f"Metadata-Version: 2.1\nName: {held.name}\nVersion: {held.version}\n"
+            files.add(f"{os.path.basename(held.info)}/METADATA", about.encode())
 
 
 def too_much(unit: Found) -> ValueRefused:
@@ -161,7 +177,7 @@ def add_unit(unit: Found, inside: list[Found], files: Files, modules: Modules) -
             *above, name = rest.split("/")
             if rest in SUFFIXES or not (any(map(hidden, above[1:])) or rest.startswith(foreign) or is_skipped(name)):
                 files.add(place + rest, data)
-    elif not unit.is_package or any(is_project(folder) for folder in unit.folders):
+    elif not unit.folders or any(is_project(folder) for folder in unit.folders):
         add_modules(inside, files)
     else:
         for folder in unit.folders:
@@ -179,7 +195,8 @@ def add_modules(found: Iterable[Found], files: Files) -> None:
             continue
         place = one.name.replace(".", "/")
         suffix = next(end for end in reversed(SUFFIXES) if one.path.endswith(end))
-        name = f"{place}/__init__{suffix}" if one.is_package else f"{place}{suffix}"
+        # Some single files call themselves packages, without folders: six does.
+        name = f"{place}/__init__{suffix}" if one.folders else f"{place}{suffix}"
         data = module(one.path)
         if data is not None and name not in files:
             files.add(name, data, link=os.path.islink(one.path))

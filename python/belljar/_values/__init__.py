@@ -1,6 +1,6 @@
 """Values between host and guest: what goes in is pickled, what comes back is read as data and never unpickled.
 
-docs/values.md has the layout.
+docs/reference/values.md has the layout.
 """
 
 from __future__ import annotations

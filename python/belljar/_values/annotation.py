@@ -11,6 +11,9 @@ from belljar._errors import ValueRefused
 
 CLASSES = 10_000
 ERRORS = 20
+# Python keeps every combination of flags for ever, as two that are equal must be one; so guests may ask for so many of
+# a class, and none is made of more bits.
+COMBINATIONS, BITS = 1 << 16, 1 << 10
 
 
 class Classes:
@@ -91,11 +94,22 @@ def listed(names: list[str]) -> str:
 
 def member(kind: Any, name: object, value: object) -> Any:
     try:
+        if issubclass(kind, enum.Flag):
+            check_flags(kind, value)
         return kind(value)
     except Exception as error:
         if type(name) is str and name in kind.__members__:
             return kind[name]
         raise refused(kind, error) from error
+
+
+def check_flags(kind: Any, value: Any) -> None:
+    """Refuses a combination that would be one too many."""
+    known = kind._value2member_map_
+    if type(value) is not int or value.bit_length() > BITS:
+        raise ValueError("no such combination of flags")
+    if value not in known and len(known) >= COMBINATIONS + len(kind.__members__):
+        raise ValueError(f"{COMBINATIONS} combinations of its flags came back already; return value of it")
 
 
 def named_tuple(kind: Any, names: list[str], row: tuple[Any, ...]) -> Any:

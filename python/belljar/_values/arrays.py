@@ -30,16 +30,15 @@ def scalars(reader: Reader, count: int) -> Column:
     mode = reader.byte()
     reader.charge(64 * count)
     if mode == ord("U"):
-        return list(map(np.str_, reader.texts(count)))
+        return reader.each(np.str_, reader.texts(count))
     if mode == ord("S"):
-        return list(map(np.bytes_, raw(reader, count)))
+        return reader.each(np.bytes_, raw(reader, count))
     if mode == ord("M"):
         codes, numbers = reader.texts(count), reader.numbers(count)
         types = {code: data_type(np, code) for code in set(codes)}
         if any(dtype.kind not in "mM" for dtype in types.values()):
             raise malformed("a wrong array type")
-        pairs = zip(codes, numbers, strict=True)
-        return [np.array(number, np.int64).view(types[code])[()] for code, number in pairs]
+        return reader.each(lambda code, number: np.array(number, np.int64).view(types[code])[()], codes, numbers)
     dtype = data_type(np, reader.texts(1)[0])
     if dtype.kind not in "biufc":
         raise malformed("a wrong array type")
@@ -51,16 +50,17 @@ def arrays(reader: Reader, count: int) -> Column:
     np = reader.module("numpy", FIX)
     types, shapes = reader.column(count), reader.column(count)
     known: dict[str, Any] = {}
-    result = []
-    for described, shape in zip(types, shapes, strict=True):
-        if type(described) is str:
-            dtype = known.get(described)
-            if dtype is None:
-                dtype = known[described] = data_type(np, described)
-        else:
-            dtype = data_type(np, described)
-        result.append(array(reader, np, dtype, shape))
-    return result
+
+    def make(described: Any, shape: Any) -> Any:
+        if type(described) is not str:
+            reader.watch()
+            return array(reader, np, data_type(np, described), shape)
+        dtype = known.get(described)
+        if dtype is None:
+            dtype = known[described] = data_type(np, described)
+        return array(reader, np, dtype, shape)
+
+    return reader.each(make, types, shapes)
 
 
 def array(reader: Reader, np: ModuleType, dtype: Any, shape: Any) -> Any:

@@ -37,6 +37,7 @@ def array(reader: Reader, lowered: Any) -> Any:
 
 
 def build(reader: Reader, pyarrow: Any, lowered: Any, levels: int) -> Any:
+    reader.watch()
     described, length, buffers, children = parts(lowered, 4)
     if levels == 0 or type(length) is not int or not 0 <= length <= 8 * reader.most + 1024:
         raise malformed("a wrong array of Arrow's")

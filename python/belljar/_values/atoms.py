@@ -62,7 +62,7 @@ def raw(reader: Reader, count: int) -> list[bytes]:
 
 def bytearrays(reader: Reader, count: int) -> Column:
     reader.charge(64 * count)
-    return list(map(bytearray, raw(reader, count)))
+    return reader.each(bytearray, raw(reader, count))
 
 
 READERS = {

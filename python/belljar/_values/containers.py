@@ -50,14 +50,14 @@ def short(key: object) -> str:
 
 
 def lists(reader: Reader, count: int) -> Column:
-    return cut(*children(reader, count, 64))
+    return cut(*children(reader, count, 64), reader.watch)
 
 
 def tuples(reader: Reader, count: int) -> Column:
     flat, sizes = children(reader, count, 56)
     if isinstance(sizes, int) and sizes <= 64:
         return list(zip(*[iter(flat)] * sizes, strict=True))
-    return list(map(tuple, cut(flat, sizes)))
+    return reader.each(tuple, cut(flat, sizes, reader.watch))
 
 
 def sets(reader: Reader, count: int) -> Column:
@@ -76,7 +76,7 @@ def hashed(reader: Reader, count: int, kind: type) -> Column:
     weighed = watched and not light(reader)
     flat = reader.column(size, numbered(sizes, lambda *_: "{...}")) if size else []
     result: list[Any] = []
-    for piece in cut(flat, sizes):
+    for piece in reader.watched(cut(flat, sizes, reader.watch)):
         if weighed:
             check_keys(reader, piece)
         if watched and len(piece) > FEW:
@@ -105,7 +105,8 @@ def mappings(reader: Reader, count: int, make: Callable[[], Any]) -> Column:
     keys = reader.column(size, numbered(sizes, lambda *_: ".key(...)")) if size else []
     values = reader.column(size, numbered(sizes, lambda index, _: f"[{short(keys[index])}]")) if size else []
     result = []
-    for names, items in zip(cut(keys, sizes), cut(values, sizes), strict=True):
+    pairs = zip(cut(keys, sizes, reader.watch), cut(values, sizes, reader.watch), strict=True)
+    for names, items in reader.watched(pairs):
         made = make()
         if weighed:
             check_keys(reader, names)
@@ -201,11 +202,11 @@ def deques(reader: Reader, count: int) -> Column:
 
     most = reader.column(count)
     flat, sizes = children(reader, count, 800)
-    pieces = cut(flat, sizes)
+    pieces = cut(flat, sizes, reader.watch)
     for piece, limit in zip(pieces, most, strict=True):
         if limit is not None and (type(limit) is not int or limit < len(piece)):
             raise malformed("a wrong deque")
-    return list(map(deque, pieces, most))
+    return reader.each(deque, pieces, most)
 
 
 def ordered_dicts(reader: Reader, count: int) -> Column:

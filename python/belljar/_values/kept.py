@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Kept:
-    """A token for an object that a guest gave to `belljar.keep`; given to a later call, that guest gets the object.
+    """A token for an object that a guest passed to `belljar.keep`. A later call that gets the token gets the object.
 
     The host never opens it. In a guest the name `belljar.Kept` is what opens it, so it is pickled as a call of that.
     """
@@ -43,7 +43,7 @@ class Kept:
 
 
 def keep(value: T) -> T:
-    """In a jar: the host gets a token for it, which a later call may open. Here: the value as it is."""
+    """In a jar, marks a value so that the host gets a token that only a later call can open. Outside, returns it."""
     return value
 
 

@@ -11,12 +11,16 @@ from belljar._values.keys import check_keys
 from belljar._values.reader import RANDOM_HASHES, Reader, malformed, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from belljar._values.reader import Column
 
 WIDTH = 1 << 12
+# More processor time for each object of such a class.
+SECONDS_AN_OBJECT = 20e-6
+# Few enough that a class of the caller's own, which may take milliseconds, is stopped soon.
+BATCH = 64
 
 
 def wanted(reader: Reader, flavour: str) -> Any:
@@ -32,8 +36,7 @@ def enums(reader: Reader, count: int) -> Column:
         return values
     from belljar._values.annotation import member
 
-    pairs = zip(names, values, strict=True)
-    return each(reader, (member(kind, name, value) for name, value in pairs))
+    return build(reader, lambda name, value: member(kind, name, value), names, values)
 
 
 def objects(reader: Reader, count: int) -> Column:
@@ -56,12 +59,12 @@ def objects(reader: Reader, count: int) -> Column:
         reader.blob(count)
         rows = [()] * count
     if flavour == "n":
-        return rows if kind is None else build(reader, kind, flavour, names, rows)
-    made = [dict(zip(names, row, strict=True)) for row in rows]
+        return rows if kind is None else records(reader, kind, flavour, names, rows)
+    made = [dict(zip(names, row, strict=True)) for row in reader.watched(rows)]
     if flavour == "d":
-        return made if kind is None else build(reader, kind, flavour, names, made)
+        return made if kind is None else records(reader, kind, flavour, names, made)
     chosen, more = reader.column(count), [{} if extra is None else extra for extra in reader.column(count)]
-    for row, fields, extra in zip(made, chosen, more, strict=True):
+    for row, fields, extra in reader.watched(zip(made, chosen, more, strict=True)):
         if type(extra) is not dict or {type(name) for name in (*extra, *parts(fields, 0, WIDTH))} - {str}:
             raise malformed("a wrong record")
         reader.charge(160 * (len(extra) + len(fields)))
@@ -69,7 +72,7 @@ def objects(reader: Reader, count: int) -> Column:
     if kind is None:
         return made
     sets = [{*fields, *extra} for fields, extra in zip(chosen, more, strict=True)]
-    return build(reader, kind, flavour, names, list(zip(made, sets, strict=True)))
+    return records(reader, kind, flavour, names, list(zip(made, sets, strict=True)))
 
 
 def field_step(name: str) -> str:
@@ -77,25 +80,28 @@ def field_step(name: str) -> str:
     return f".{name}" if name.isidentifier() and len(name) <= 60 else f".{name[:60]!r}"
 
 
-def build(reader: Reader, kind: Any, flavour: str, names: list[str], rows: Column) -> Column:
+def records(reader: Reader, kind: Any, flavour: str, names: list[str], rows: Column) -> Column:
     from belljar._values.annotation import BUILDERS
 
     builder = BUILDERS[flavour]
-    return each(reader, (builder(kind, names, row) for row in rows))
+    return build(reader, lambda row: builder(kind, names, row), rows)
 
 
-def each(reader: Reader, makes: Iterator[Any]) -> Column:
-    """All of them; a refusal of one says where that is."""
+def build(reader: Reader, make: Callable[..., Any], *columns: Column) -> Column:
+    """Objects of a class that the caller's annotation names; a refusal of one says where that is."""
     made: Column = []
-    try:
-        made.extend(makes)
-    except ValueRefused as error:
-        raise ValueRefused(f"{reader.path(len(made))}: {error.message}", error.hint) from error.__cause__
+    # Whoever names a class wants it called for each, and it may check what it is given.
+    reader.until += SECONDS_AN_OBJECT * len(columns[0])
+    for row in reader.watched(zip(*columns, strict=True), BATCH):
+        try:
+            made.append(make(*row))
+        except ValueRefused as error:
+            raise ValueRefused(f"{reader.path(len(made))}: {error.message}", error.hint) from error.__cause__
     return made
 
 
 def kept(reader: Reader, count: int) -> Column:
-    return list(map(Kept, raw(reader, count)))
+    return reader.each(Kept, raw(reader, count))
 
 
 READERS = {ord("e"): enums, ord("O"): objects, ord("k"): kept}

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 MASKED = re.compile("U?Int(8|16|32|64)|Float(32|64)|boolean")
 FREQUENCY = re.compile(r"-?\d{0,9}[A-Za-z]{1,8}(-[A-Za-z]{1,8})?")
+# Of an index. pandas checks that every value fits: at once where all have one distance, otherwise by a step of its own
+# for each, of up to 40 us. So the second list is short, and so is what it is used for. Before 2.2 other names are used.
+EVEN = re.compile(r"-?\d{0,9}(ns|us|ms|s|min|h|[NULSTH]|D)")
+UNEVEN = re.compile(r"-?\d{0,9}(D|B|W|SM[ES]?|B?(M|Q|HY|Y|A)[ES]?)(-[A-Z]{3}|-\d{1,2})?")
+UNEVEN_MOST = 10_000
+# Seconds that a frame takes for each of its columns.
+COLUMN = 20e-6
+# pandas keeps every frequency of a period that it has ever seen.
+PERIODS = 1 << 10
+periods: set[str] = set()
 LABELS = 1 << 11
 LEVELS = 1 << 10
 # What a column without a class of its own may be of.
@@ -61,7 +71,7 @@ class Raiser:
 
     def values(self, lowered: Column) -> Column:
         made: Column = []
-        for low in lowered:
+        for low in self.reader.watched(lowered, 1):
             self.reader.row = len(made)
             made.append(self.value(*parts(low, 1, 6)))
         self.reader.row = 0
@@ -78,9 +88,10 @@ class Raiser:
         if type(body) is list:
             if len(body) != len(names):
                 raise malformed("a wrong number of columns")
-            arrays = [self.array(column) for column in body]
+            arrays = [self.array(column) for column in self.reader.watched(body)]
             if any(len(array) != len(rows) for array in arrays):
                 raise malformed("a column of a wrong length")
+            self.reader.watch(COLUMN * len(arrays))
             made = self.pandas.DataFrame(dict(enumerate(arrays)), index=rows, copy=False)
             made.columns = names
         else:
@@ -120,18 +131,27 @@ class Raiser:
             raise malformed("an unknown index")
         values, name, freq = rest
         array = self.array(values)
-        if freq is not None:
-            if type(freq) is not str or not FREQUENCY.fullmatch(freq) or values[0] not in ("n", "z"):
-                raise malformed("a wrong frequency")
-            return type(self.pandas.Index(array))(array, freq=freq, name=name)
         dtype = array.dtype if values[0] != "o" else object
         made = self.pandas.Index(array, dtype=dtype, name=name, copy=False)
         self.check_labels(made)
-        return made
+        if freq is None:
+            return made
+        if type(freq) is not str or not hasattr(type(made), "inferred_freq"):
+            raise malformed("a wrong frequency")
+        return type(made)(made, freq=freq, name=name) if self.is_quick(made, freq) else made
+
+    def is_quick(self, made: Any, freq: str) -> bool:
+        """Whether pandas soon knows if an index has that frequency; what it could not check is left out."""
+        import numpy
+
+        if len(made) <= UNEVEN_MOST and UNEVEN.fullmatch(freq):
+            return True
+        steps = numpy.diff(made.asi8)
+        return EVEN.fullmatch(freq) is not None and (len(steps) < 2 or bool((steps == steps[0]).all()))
 
     def levels(self, levels: Any, codes: Any, names: Any) -> Any:
         count = len(parts(levels, 1, LEVELS))
-        made = [self.labels(level) for level in levels]
+        made = [self.labels(level) for level in self.reader.watched(levels, 1)]
         places = [self.numbers(each) for each in parts(codes, count)]
         if {each.dtype.kind for each in places} - set("iu") or len(set(map(len, places))) != 1:
             raise malformed("a wrong index")
@@ -248,7 +268,12 @@ class Raiser:
     def period(self, ordinals: Any, freq: Any) -> Any:
         if type(freq) is not str or not FREQUENCY.fullmatch(freq):
             raise malformed("a wrong frequency")
-        return self.pandas.PeriodIndex.from_ordinals(self.plain(ordinals), freq=freq).array
+        made = self.pandas.PeriodIndex.from_ordinals(self.plain(ordinals), freq=freq).array
+        periods.add(freq)
+        if len(periods) > PERIODS:
+            self.pandas.PeriodDtype.reset_cache()
+            periods.clear()
+        return made
 
     def interval(self, left: Any, right: Any, closed: Any) -> Any:
         if closed not in CLOSED:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 LEVELS = 32
 # Columns of a frame, fields of a struct; and bytes that an item of a column may take.
 WIDTH, ITEM = 1 << 20, 16
+# Seconds that a frame takes for each.
+COLUMN = 5e-6
 SIMPLE = (
     "Int8 Int16 Int32 Int64 Int128 UInt8 UInt16 UInt32 UInt64 UInt128 Float16 Float32 Float64 Boolean String"
     " Binary Date Time Null Categorical"
@@ -50,6 +52,7 @@ def frame(reader: Reader, polars: Any, lowered: Any, height: int) -> Any:
     if any(len(column) != height for column in columns):
         # Those of one row would be repeated.
         raise malformed("a column of a wrong length")
+    reader.watch(COLUMN * len(columns))
     made = polars.DataFrame({column.name: column for column in columns})
     if made.width != len(columns):
         raise malformed("a wrong number of columns")
@@ -57,6 +60,7 @@ def frame(reader: Reader, polars: Any, lowered: Any, height: int) -> Any:
 
 
 def series(reader: Reader, polars: Any, lowered: Any) -> Any:
+    reader.watch()
     name, described, kind, content, mask = (*parts(lowered, 4, 5), None)[:5]
     if type(described) is str and described in SIMPLE and not hasattr(polars, described):
         raise reader.lacking(

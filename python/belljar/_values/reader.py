@@ -1,19 +1,21 @@
 """Reads the columns that a guest wrote. Every byte here is hostile until it is checked.
 
 Each column of n values takes at least n bytes of the input, each buffer is used once and in order, and what a column
-will cost in memory is charged before it is made: so a short input cannot become a large value.
+will cost in memory is charged before it is made: so a short input cannot become a large value. Between the parts the
+time is looked at: so it cannot become a long wait either.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
+from time import thread_time
 from typing import TYPE_CHECKING
 
 from belljar._errors import ValueRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from belljar._values.annotation import Classes
@@ -29,6 +31,11 @@ DEPTH = 200
 ROOM, TIMES = 1 << 30, 32
 # Steps that it may take to compare keys which share a hash, and as many as bytes came besides.
 STEPS = 1 << 22
+# Processor seconds that it may take to read a value, and as many for each byte that came besides. For each byte, small
+# frames and dicts of honest guests take as long as what was chosen to be slow: so only their number tells them apart.
+SECONDS, SECONDS_A_BYTE = 10.0, 100e-9
+# So many values are made between two looks at the time.
+BATCH = 1 << 10
 # Where the reader of a tag is. No name in here comes from a guest.
 READERS = {
     **dict.fromkeys(b"Nbifcsya", "atoms"),
@@ -61,6 +68,7 @@ class Reader:
         self.most = size
         self.room = (ROOM if room is None else room) + TIMES * size
         self.steps = STEPS + size
+        self.until = thread_time() + SECONDS + SECONDS_A_BYTE * size
 
     def value(self) -> Any:
         """The one value of the input, all of which must be used."""
@@ -76,6 +84,7 @@ class Reader:
         self.depth += 1
         if self.depth > DEPTH:
             raise malformed("too many levels")
+        self.watch()
         self.trail.append(step)
         tag = self.byte()
         read = found.get(tag)
@@ -115,6 +124,26 @@ class Reader:
         self.room -= size
         if self.room < 0:
             raise ValueRefused("the guest's value takes far more memory than what it sent", "return less at once")
+
+    def watch(self, ahead: float = 0) -> None:
+        """Refuses a value that takes too long, or would with `ahead` more seconds, which nobody could interrupt."""
+        if thread_time() + ahead > self.until:
+            raise ValueRefused("the guest's value takes far longer to read than what it sent", "return less at once")
+
+    def watched(self, items: Iterable[Any], batch: int = BATCH) -> Iterator[Any]:
+        """The same items, with a look at the time every now and then."""
+        for place, item in enumerate(items):
+            if place % batch == 0:
+                self.watch()
+            yield item
+
+    def each(self, make: Callable[..., Any], *columns: Column) -> Column:
+        """What `make` gives for each row of the columns; for what is quicker than `watched` is."""
+        made: Column = []
+        for start in range(0, len(columns[0]), BATCH):
+            self.watch()
+            made += map(make, *[column[start : start + BATCH] for column in columns])
+        return made
 
     def compare(self, steps: int) -> None:
         """Takes so many steps off those that are left, before anything is compared."""
@@ -231,16 +260,22 @@ def total(sizes: int | list[int], count: int) -> int:
     return sizes * count if isinstance(sizes, int) else sum(sizes)
 
 
-def cut(whole: Any, sizes: int | list[int]) -> list[Any]:
+def cut(whole: Any, sizes: int | list[int], watch: Callable[[], None] = lambda: None) -> list[Any]:
     """Pieces of those lengths, which have been checked to add up."""
+    start, pieces = 0, []
     if isinstance(sizes, int):
         if sizes == len(whole):
             return [whole]
-        return [whole[start : start + sizes] for start in range(0, len(whole), sizes)]
-    start, pieces = 0, []
-    for size in sizes:
-        pieces.append(whole[start : start + size])
-        start += size
+        for start in range(0, len(whole), sizes * BATCH):
+            watch()
+            ends = range(start, min(start + sizes * BATCH, len(whole)), sizes)
+            pieces += [whole[place : place + sizes] for place in ends]
+        return pieces
+    for first in range(0, len(sizes), BATCH):
+        watch()
+        for size in sizes[first : first + BATCH]:
+            pieces.append(whole[start : start + size])
+            start += size
     return pieces
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from belljar._values.reader import Reader, malformed, parts
+from belljar._values.reader import Reader, cut, malformed, parts
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -23,7 +23,7 @@ def dates(reader: Reader, count: int) -> Column:
     from datetime import date
 
     reader.charge(32 * count)
-    return list(map(date.fromisoformat, reader.texts(count)))
+    return reader.each(date.fromisoformat, reader.texts(count))
 
 
 def datetimes(reader: Reader, count: int) -> Column:
@@ -41,7 +41,7 @@ def times(reader: Reader, count: int) -> Column:
 def moments(reader: Reader, count: int, parse: Any) -> Column:
     aware = reader.byte()
     reader.charge(96 * count)
-    values = list(map(parse, reader.texts(count)))
+    values = reader.each(parse, reader.texts(count))
     if aware:
         size = reader.word()
         if not 0 < size <= count:
@@ -53,6 +53,7 @@ def moments(reader: Reader, count: int, parse: Any) -> Column:
         first = dict(zip(reversed(which), reversed(range(count)), strict=True)) if size > 1 else {}
         table: list[tzinfo | None] = []
         for each in described:
+            reader.watch()
             reader.row = first.get(len(table), 0)
             table.append(zone(reader, each))
         reader.row = 0
@@ -96,14 +97,14 @@ def timedeltas(reader: Reader, count: int) -> Column:
     from datetime import timedelta
 
     reader.charge(40 * count)
-    return list(map(timedelta, reader.numbers(count), reader.numbers(count), reader.numbers(count)))
+    return reader.each(timedelta, reader.numbers(count), reader.numbers(count), reader.numbers(count))
 
 
 def decimals(reader: Reader, count: int) -> Column:
     from decimal import Decimal
 
     reader.charge(104 * count)
-    return list(map(Decimal, reader.texts(count)))
+    return reader.each(Decimal, reader.texts(count))
 
 
 def fractions(reader: Reader, count: int) -> Column:
@@ -114,7 +115,7 @@ def fractions(reader: Reader, count: int) -> Column:
     if max(number.bit_length() for numbers in (tops, bottoms) for number in numbers) > FRACTION_BITS:
         raise malformed("too large a fraction")
     reader.charge(64 * count)
-    return list(map(Fraction, tops, bottoms))
+    return reader.each(Fraction, tops, bottoms)
 
 
 def uuids(reader: Reader, count: int) -> Column:
@@ -122,7 +123,7 @@ def uuids(reader: Reader, count: int) -> Column:
 
     data = bytes(reader.blob(16 * count))
     reader.charge(128 * count)
-    return [UUID(bytes=data[start : start + 16]) for start in range(0, len(data), 16)]
+    return reader.each(lambda piece: UUID(bytes=piece), cut(data, 16))
 
 
 def paths(reader: Reader, count: int) -> Column:
@@ -134,12 +135,12 @@ def paths(reader: Reader, count: int) -> Column:
     texts = reader.texts(count)
     # Each may be cut at every slash, now or later.
     reader.charge(400 * count + 64 * sum(text.count("/") + text.count("\\") for text in texts))
-    return list(map(getattr(pathlib, name), texts))
+    return reader.each(getattr(pathlib, name), texts)
 
 
 def ranges(reader: Reader, count: int) -> Column:
     reader.charge(48 * count)
-    return list(map(range, reader.numbers(count), reader.numbers(count), reader.numbers(count)))
+    return reader.each(range, reader.numbers(count), reader.numbers(count), reader.numbers(count))
 
 
 READERS = {

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from belljar import ValueRefused, sandbox
-from belljar._capture import budget, refusal
+from belljar._capture import budget, closure, imports, refusal
+from belljar._capture.closure import Modules
+from belljar._guest import guest
+from belljar._policy import Policy
 from capture.project import write
 
 TABLE = {"small": 1, "large": list(range(300_000))}
@@ -52,6 +55,23 @@ def test_what_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueRefused) as caught:
         sandbox(lambda x: 1)({"a": 1, "chain": Forever()})
     assert caught.value.message == "cannot send args[0]['chain'] (Forever): it takes longer than 0.2 s to be sent"
+
+
+def test_reading_source_has_a_budget_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules that nobody has imported here are read as well, to see what they import."""
+    names = [f"chain{number}" for number in range(4)]
+    write(tmp_path, {f"{one}.py": f"import {other}\n" for one, other in zip(names, [*names[1:], "json"], strict=True)})
+    monkeypatch.syspath_prepend(tmp_path)
+    there = guest(Policy({}), None)
+    assert list(Modules(there).closure(["chain0"]).own) == names
+    monkeypatch.setattr(closure, "SECONDS", 0.0)
+    with pytest.raises(ValueRefused, match="longer than 0 s to read the source that 'chain1' is imported with"):
+        Modules(there).closure(["chain0"])
+
+
+def test_no_source_takes_long_to_compile() -> None:
+    assert len(list(imports.unconditional(b"import a\n" * 10_000))) == 10_000
+    assert list(imports.unconditional(b"import a\n" * (imports.MOST_SOURCE // 9 + 1))) == []
 
 
 def test_an_interrupt_ends_it(tmp_path: Path) -> None:

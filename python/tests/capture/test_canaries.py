@@ -106,7 +106,7 @@ told(f(Given(), hidden)[0])
 
 
 def test_what_must_travel_does(tmp_path: Path) -> None:
-    """The control: whatever docs/python.md lists as travelling is found by the same search."""
+    """The control: whatever docs/reference/python.md lists as travelling is found by the same search."""
     write(tmp_path, {"config.py": "DEBUG = True\n", "pack/__init__.py": "X = 1\n", "pack/data.txt": "DATA"})
     main = """
 from pathlib import Path

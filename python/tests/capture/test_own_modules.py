@@ -300,6 +300,25 @@ print(f(), f.outcome().cold)
     assert run(main, tmp_path) == ["['plain'] ['held'] None", "('/own/held.py', 1) None"]
 
 
+def test_modules_are_imported_in_the_working_directory_cold_and_warm(tmp_path: Path) -> None:
+    """SQLAlchemy makes the path of a database absolute at import. What a module leaves there, workers must have, too."""
+    write(tmp_path / "mine", {"place.py": "import os\nPATH = os.path.abspath('my.db')\n",
+                              "writes.py": "open('made.txt', 'w').close()\n"})  # fmt: skip
+    main = """
+import os
+from belljar import sandbox
+import place, writes
+@sandbox
+def f():
+    return place.PATH, os.getcwd(), writes.__name__ and os.listdir()
+print(f())
+warmed = f.warm()
+print(list(warmed.preloaded), list(warmed.left_out), f(), f.outcome().cold)
+"""
+    there = "('/jar/my.db', '/jar', ['made.txt'])"
+    assert run(main, tmp_path, path=(tmp_path / "mine",)) == [there, f"['place'] ['writes'] {there} None"]
+
+
 def test_modules_of_a_generated_kind_are_refused_and_their_functions_go(tmp_path: Path) -> None:
     main = """
 import sys, types
@@ -350,3 +369,40 @@ for version in {found}:
     print(sandbox(python=version)(f)([Order(2)]))
 """
     assert run(main, tmp_path) == ["(6, True)"] * len(found)
+
+
+def test_a_single_file_that_calls_itself_a_package(tmp_path: Path) -> None:
+    """As six does, for modules that it makes."""
+    write(tmp_path, {"single.py": "__path__ = []\n__spec__.submodule_search_locations = []\nX = 1\n"})
+    main = "from belljar import sandbox\nimport single\n@sandbox\ndef f():\n    return single.X, single.__file__\nprint(f())\n"
+    assert run(main, tmp_path) == ["(1, '/own/single.py')"]
+
+
+def test_a_package_may_ask_for_its_own_version(tmp_path: Path) -> None:
+    """Name and version of an editable install go along, and nothing else of what is installed beside it."""
+    asks = "from importlib.metadata import version\n__version__ = version('Acme.Shop')\n"
+    project = write(tmp_path / "a project", {"src/shop/__init__.py": asks})
+    place = tmp_path / "lib" / "site-packages"
+    info = "acme_shop-1.5.dist-info"
+    write(place, {
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: Acme.Shop\nVersion: 1.5\nAuthor-Email: me@example.org\n",
+        f"{info}/direct_url.json": f'{{"dir_info": {{"editable": true}}, "url": "{project.as_uri()}"}}',
+        "other-2.0.dist-info/METADATA": "Name: other\nVersion: 2.0\n",
+        "other-2.0.dist-info/direct_url.json": '{"url": "file:///elsewhere"}',
+    })  # fmt: skip
+    main = """
+from belljar import sandbox
+import shop
+@sandbox
+def f():
+    import importlib.metadata as metadata
+    found = [(one.name, one.version) for one in metadata.distributions(path=["/own"])]
+    return shop.__version__, found, metadata.metadata("acme-shop")["Author-Email"]
+print(f(), f.warm().preloaded.keys())
+"""
+    told = ["('1.5', [('Acme.Shop', '1.5')], None) dict_keys(['shop'])"]
+    assert run(main, tmp_path, path=(project / "src", place)) == told
+    # By its name, where it is used from another folder.
+    copy = write(tmp_path / "copy", {"acme_shop/__init__.py": asks})
+    main = main.replace("shop", "acme_shop").replace("acme-acme_shop", "acme-shop")
+    assert run(main, tmp_path, path=(copy, place)) == [told[0].replace("['shop']", "['acme_shop']")]

@@ -159,7 +159,7 @@ def test_the_key_is_of_the_bytes_that_were_packed(pack: Path) -> None:
 
 
 def test_what_is_made_at_import_is_the_same_in_all_calls_unless_nothing_is_preloaded(tmp_path: Path) -> None:
-    """IM-05, as docs/python.md says it."""
+    """IM-05, as docs/reference/python.md says it."""
     write(tmp_path, {"keys.py": "import secrets\nKEY = secrets.token_hex()\n"})
     main = """
 from belljar import sandbox

@@ -1,4 +1,4 @@
-"""Environments are kept: found again offline, verified before use, pruned when nobody uses them. docs/attacks.md: DP-06, DP-09."""
+"""Environments are kept: found again offline, verified before use, pruned when nobody uses them. docs/reference/attacks.md: DP-06, DP-09."""
 
 from __future__ import annotations
 

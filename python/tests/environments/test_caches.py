@@ -1,4 +1,4 @@
-"""Caches of packages: made once where that saves time, and each run's own all the same. docs/attacks.md: DP-08."""
+"""Caches of packages: made once where that saves time, and each run's own all the same. docs/reference/attacks.md: DP-08."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many builders at once, builders that are killed, and disks that are full. docs/attacks.md: DP-07."""
+"""Many builders at once, builders that are killed, and disks that are full. docs/reference/attacks.md: DP-07."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A guest cannot change its environment, nor what lies behind it. docs/attacks.md: DP-06, DP-08."""
+"""A guest cannot change its environment, nor what lies behind it. docs/reference/attacks.md: DP-06, DP-08."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a build may take: time, and files that are too large. docs/attacks.md: DP-04."""
+"""What a build may take: time, and files that are too large. docs/reference/attacks.md: DP-04."""
 
 from __future__ import annotations
 

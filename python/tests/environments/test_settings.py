@@ -1,4 +1,4 @@
-"""Where wishes and index settings come from: files and variables as uv, pip and the standards have them. docs/attacks.md: DP-03, DP-04."""
+"""Where wishes and index settings come from: files and variables as uv, pip and the standards have them. docs/reference/attacks.md: DP-03, DP-04."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source distributions: refused by default, built in a jar where that is allowed. docs/attacks.md: DP-01."""
+"""Source distributions: refused by default, built in a jar where that is allowed. docs/reference/attacks.md: DP-01."""
 
 from __future__ import annotations
 

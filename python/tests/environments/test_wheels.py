@@ -1,4 +1,4 @@
-"""Wheels that try to write outside or to run on the host. docs/attacks.md: DP-02."""
+"""Wheels that try to write outside or to run on the host. docs/reference/attacks.md: DP-02."""
 
 from __future__ import annotations
 

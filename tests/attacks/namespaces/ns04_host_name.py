@@ -4,7 +4,7 @@
 # control: without seccomp, privileges, landlock
 # expect: set the host name = EPERM -> ok
 # expect: set the domain name = EPERM -> ok
-# expect: through /proc = EACCES
+# expect: through /proc = ENOENT
 import ctypes
 import errno
 import json

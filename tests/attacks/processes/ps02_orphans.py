@@ -40,7 +40,7 @@ def zombies():
     return count
 
 
-patience = time.monotonic() + 2
+patience = time.monotonic() + 20
 while adopter == "1" and zombies() and time.monotonic() < patience:
     time.sleep(0.005)
 tell("zombies left", str(zombies()) if adopter == "1" else "not ours")

@@ -1,9 +1,9 @@
 //! Two jars at once, a jar and its host, a jar whose warden dies.
 
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
 use super::{request, solo};
+use crate::ending;
 use crate::observers::Room;
 use crate::seam;
 use crate::stage::{Stage, Start, Who};
@@ -199,19 +199,14 @@ pub fn dead_warden(stage: &Stage, who: Who) -> Result<Vec<String>, String> {
         let pid = rustix::process::Pid::from_raw(warden as i32).ok_or("no warden")?;
         rustix::process::kill_process(pid, rustix::process::Signal::KILL)
             .map_err(|error| error.to_string())?;
-        let since = Instant::now();
-        while jar.iter().any(|pid| procfs::alive(*pid)) && since.elapsed() < Duration::from_secs(1) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let left = jar.iter().filter(|pid| procfs::alive(**pid)).count();
+        let left = ending::wait(|| jar.iter().copied().filter(|pid| procfs::alive(*pid)).collect());
         let _ = live.finish(stage);
         // Whoever is killed cannot tidy up; the next run of the same owner sweeps the group away, and here the test does.
         remove_groups(warden);
-        Ok(if left == 0 {
-            Vec::new()
-        } else {
-            vec![format!("{left} processes outlive their warden")]
-        })
+        let told = left
+            .iter()
+            .map(|process| format!("outlives its warden: {process}"));
+        Ok(told.collect())
     })();
     stage.clear(scene);
     result

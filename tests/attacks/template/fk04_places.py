@@ -7,7 +7,7 @@
 # expect: files that came along = [] -> ![]
 # expect: segments and queues that came along = 0 -> 3
 # expect: an abstract socket that came along = ECONNREFUSED
-# expect: the job writes 1 MiB = ok -> ENOSPC
+# expect: the job writes 1 MiB = ok -> EACCES
 # expect: folder and host name = /jar belljar -> /tmp belljar
 import ctypes
 import errno

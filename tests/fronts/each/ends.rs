@@ -39,13 +39,15 @@ fn below(pid: u32) -> BTreeSet<u32> {
 
 /// Cgroups that one of these processes has made.
 fn groups(pids: &BTreeSet<u32>) -> Vec<String> {
+    use belljar_linux::cgroup::Owner;
+    let here = Owner::current().expect("our own name").namespace;
     let mut found = Vec::new();
     let mut open = vec![(std::path::PathBuf::from("/sys/fs/cgroup"), 0)];
     while let Some((folder, depth)) = open.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let owner = belljar_linux::cgroup::Owner::parse(&name);
-            if owner.is_some_and(|owner| pids.contains(&owner.pid)) {
+            let is_theirs = |owner: Owner| owner.namespace == here && pids.contains(&owner.pid);
+            if Owner::parse(&name).is_some_and(is_theirs) {
                 found.push(entry.path().display().to_string());
             } else if depth < 3 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push((entry.path(), depth + 1));
@@ -73,7 +75,7 @@ fn start_hanging(place: &Place, flags: &[&str]) -> (Child, BTreeSet<u32>) {
     let since = Instant::now();
     // Two scripts with a child each, below a warden, a builder, a keeper, a template and two inits.
     while below(child.id()).len() < 10 {
-        if since.elapsed() > Duration::from_secs(20) {
+        if since.elapsed() > Duration::from_secs(120) {
             child.kill().expect("ended by force");
             panic!("the scripts do not run: {:?}", child.wait_with_output());
         }

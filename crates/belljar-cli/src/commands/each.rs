@@ -77,6 +77,7 @@ pub fn each(args: Run, printer: Printer) -> Result<i32, Failure> {
     let environment = dependencies::environment(&args.policy.dependencies, None, &mut policy, printer)?;
     let preload = (!args.many.preload.is_empty()).then_some(args.many.preload.as_slice());
     let sandbox = engine::sandbox(&policy, preload, environment)?;
+    printer.memory(sandbox.plan().isolation());
     if let Some(folder) = &folder {
         make_folder(folder)?;
         scripts::name_folders(&mut scripts, folder);

@@ -22,7 +22,12 @@ pub fn shell(args: ShellArgs, printer: Printer) -> Result<i32, Failure> {
         .filter(|kind| !kind.is_empty())
         .unwrap_or_else(|| "xterm".to_owned());
     let raw = streams::duplicate(std::os::fd::AsFd::as_fd(&tty))?;
-    job.terminal = Some(Terminal { tty, kind });
+    job.terminal = Some(Terminal {
+        tty,
+        kind: kind.clone(),
+    });
     job.collect = collect(args.collecting.collect)?;
-    carry_out_in(&policy, environment.as_ref(), job, printer, || Raw::enter(raw))
+    carry_out_in(&policy, environment.as_ref(), job, printer, || {
+        Raw::enter(raw, &kind)
+    })
 }

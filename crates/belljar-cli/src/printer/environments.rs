@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use belljar::environment::{About, Entry, Progress, Pruned};
 
-use super::summary::bytes;
 use super::table::{cut, width};
 use super::{Printer, Weight, escape};
+use belljar::policy::readable_size as bytes;
 
 /// Longest list of packages in a line.
 const PACKAGES: usize = 60;

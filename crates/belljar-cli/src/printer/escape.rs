@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use belljar::pyerror::is_harmful;
+
 /// Writes control characters, and those that reorder or hide text, as `\u{…}`.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_harmful) {
@@ -39,11 +41,6 @@ pub fn in_json(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-fn is_harmful(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::{escape, in_json};
@@ -53,6 +50,7 @@ mod tests {
         assert_eq!(escape("a\u{1b}]0;owned\u{7}b"), "a\\u{1b}]0;owned\\u{7}b");
         assert_eq!(escape("x\nbelljar: fine"), "x\\nbelljar: fine");
         assert_eq!(escape("\u{9b}2J\u{202e}gpj.exe"), "\\u{9b}2J\\u{202e}gpj.exe");
+        assert_eq!(escape("\u{61c}a\u{ad}b"), "\\u{61c}a\\u{ad}b");
     }
 
     #[test]

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use belljar::Outcome;
+use belljar::files::{self, TrustClass};
 use belljar::outcome::{Limit, Status};
 use belljar::policy::Limits;
+use belljar::policy::readable_size as bytes;
 
 use super::Weight;
 
@@ -51,7 +53,7 @@ pub fn lines(outcome: &Outcome, limits: &Limits, kept: Kept<'_>) -> Vec<Line> {
         .as_ref()
         .and_then(|exception| exception.hint.as_ref())
     {
-        lines.push((Weight::Note, "hint:", hint.clone()));
+        lines.push((Weight::Note, "hint:", hint.in_flags()));
     }
     changes(outcome, kept, &mut lines);
     lines
@@ -125,7 +127,8 @@ fn changes(outcome: &Outcome, kept: Kept<'_>, lines: &mut Vec<Line>) {
         format!("{}{more} {thing}{many}", marked.len())
     };
     let text = match kept {
-        Kept::Nothing => return,
+        // What the guest wrote to the folder itself is its owner's to see; what other tools will run is told.
+        Kept::Nothing => return care(&changes.notable, lines),
         Kept::Drafted => format!("{}, not applied (--apply writes them)", count("change")),
         Kept::Applied(folder) if changes.applied => {
             format!("{}, written to {}", count("change"), folder.display())
@@ -152,12 +155,23 @@ fn changes(outcome: &Outcome, kept: Kept<'_>, lines: &mut Vec<Line>) {
             format!("and {hidden} more (--json lists them)"),
         ));
     }
-    named("left out", &changes.skipped, lines);
-    named("take care with", &changes.notable, lines);
+    named("left out", changes.skipped.iter().collect(), lines);
+    care(&changes.notable, lines);
+}
+
+/// What acts by itself comes first, then what is near the top: a flood of others must not hide it.
+fn care(notable: &BTreeMap<String, String>, lines: &mut Vec<Line>) {
+    let mut names: Vec<(&String, &String)> = notable.iter().collect();
+    names.sort_by_key(|(name, _)| {
+        let class = files::parse(name).map(|path| files::trust_class(&path));
+        let waits = matches!(class, Some(TrustClass::Notable(_)));
+        (waits, name.matches('/').count())
+    });
+    named("take care with", names, lines);
 }
 
 /// Names with a reason each, as many as one reads.
-fn named(what: &str, names: &BTreeMap<String, String>, lines: &mut Vec<Line>) {
+fn named(what: &str, names: Vec<(&String, &String)>, lines: &mut Vec<Line>) {
     let shown = names.iter().take(LISTED);
     lines.extend(shown.map(|(name, why)| (Weight::Warning, "belljar:", format!("{what} {name}: {why}"))));
     if names.len() > LISTED {
@@ -191,18 +205,4 @@ pub fn signal_name(number: i32) -> String {
     ];
     let found = names.iter().find(|(signal, _)| signal.as_raw() == number);
     found.map(|(_, name)| format!(" ({name})")).unwrap_or_default()
-}
-
-/// A size for people, in powers of 1024.
-pub fn bytes(size: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = (0..UNITS.len() - 1)
-        .find(|unit| size >> (10 * unit) < 1024)
-        .unwrap_or(UNITS.len() - 1);
-    let value = size as f64 / 1024f64.powi(unit as i32);
-    if value.fract() == 0.0 {
-        format!("{value} {}", UNITS[unit])
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
 }

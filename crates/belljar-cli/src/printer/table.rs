@@ -7,9 +7,10 @@ use belljar::outcome::{Json, Status};
 use belljar::pool::{PoolStats, Steps};
 use serde::Serialize;
 
-use super::summary::{bytes, signal_name};
+use super::summary::signal_name;
 use super::{FailureView, Weight, escape};
 use crate::commands::each::{Ended, Report};
+use belljar::policy::readable_size as bytes;
 
 /// Names longer than this do not widen the table for all others.
 const NAME: usize = 48;
@@ -179,7 +180,7 @@ pub fn timings(stats: &PoolStats) -> Vec<String> {
     lines
 }
 
-/// The documented object (docs/outcome.md).
+/// The documented object (docs/reference/outcome.md).
 #[derive(Serialize)]
 pub struct EachView<'a> {
     scripts: Vec<ScriptView<'a>>,

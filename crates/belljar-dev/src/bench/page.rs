@@ -63,24 +63,24 @@ pub fn median_of(figures: &Figures, name: &str, user: User) -> Option<f64> {
 /// The whole page.
 pub fn page(figures: &Figures) -> String {
     format!(
-        "# Figures\n\n\
+        "# Cold start\n\n\
          Written by `make bench`. Every contender runs `{} -c 'print(1)'` with the variables that a guest has, {} times, in\n\
-         turns: one run of each in every round, in an order that changes from round to round. A time is from the start of the\n\
-         process to its end, by a small harness of our own. Ratios travel between machines, milliseconds do not.\n\n\
+         turns: each round has one run of each, in an order that changes. A time is from the start of the\n\
+         process to its end, measured by a small harness. Ratios travel between machines; milliseconds do not.\n\n\
          {}{}\n\n\
          ![Median cold start of each contender](bench.svg)\n\n\
-         ## Cold start\n\n{}\n\
+         ## Figures\n\n{}\n\
          ## What the rows are\n\n\
          - **bare interpreter**: the same interpreter, flags and variables, no isolation at all.\n\
          - **belljar**: `belljar run --python … -c 'print(1)'`: namespaces, root, privileges, filter, Landlock, limits, deadline, outcome. Started\n  \
          by root the limits are a cgroup's; a plain user without a delegated cgroup gets rlimits. The guest's interpreter does not tidy up at its\n  \
-         end, because here [nobody would notice](decisions/0010-end-at-once.md): 1.5 ms that the other rows spend.\n\
-         - **belljar, tidied**: the same with a file left open, so that the interpreter goes the whole way to its end.\n\
+         end, because here [nobody would notice](../decisions/0010-end-at-once.md). That saves 1.5 ms that the other rows spend.\n\
+         - **belljar, tidied**: the same with a file left open, so that the interpreter tidies up completely.\n\
          - **bubblewrap**: all namespaces, /usr read-only, proc, dev, a tmpfs; no system-call filter, no limits, no deadline, no outcome.\n\
          - **firejail**: no profile, private home and devices, no network, its default deny list.\n\
          - **crun, runc, gVisor**: a bundle with the same /usr and three tmpfs. **podman**: the same root, without a network or cgroups.\n\n\
-         ## Again\n\n\
-         ```\n\
+         ## Repeat it\n\n\
+         ```sh\n\
          apt-get install bubblewrap firejail crun runc runsc podman   # as many of them as you like\n\
          make bench                                                   # this page, warm.md, package.md and environments.md\n\
          make neighbours                                              # neighbours.md\n\

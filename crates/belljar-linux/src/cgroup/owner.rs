@@ -98,9 +98,9 @@ pub(super) fn sweep_in(
             memory,
             pids,
             cpu,
+            cpuacct,
             cpuset,
-            ..
-        } => [memory, pids, cpu, cpuset]
+        } => [memory, pids, cpu, cpuacct, cpuset]
             .into_iter()
             .flatten()
             .map(|path| path.as_path())

@@ -24,7 +24,7 @@ impl Group {
             .all(Option::is_none)
             .then(|| pids.or(memory).or(cpu))
             .flatten();
-        for path in limited.into_iter().chain([any]).flatten() {
+        for path in limited.into_iter().chain([any, cpuacct]).flatten() {
             let base = Folder::open(&*self.tree, path)?;
             if self.parts.iter().any(|part| part.base.path == base.path) {
                 continue;

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hint::Hint;
+
 /// The first frame of either side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -24,7 +26,7 @@ pub struct Hello {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Open {
-    /// Keys of a policy document (docs/policy.md), as JSON; a key that is null is left out.
+    /// Keys of a policy document (docs/reference/policy.md), as JSON; a key that is null is left out.
     pub policy: serde_json::Map<String, serde_json::Value>,
     /// A built-in profile below those keys.
     pub profile: Option<String>,
@@ -261,7 +263,7 @@ pub struct OutputHead {
     pub stream: OutputStream,
 }
 
-/// The header of an outcome: its body is the JSON object of docs/outcome.md without stdout, stderr and value, with `files`
+/// The header of an outcome: its body is the JSON object of docs/reference/outcome.md without stdout, stderr and value, with `files`
 /// (`path`, `executable`); then the value, the first and last bytes of stdout and those of stderr, then each file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartsHead {
@@ -297,11 +299,11 @@ pub struct ValueHead {
 /// Why there is no other answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// A word for programs; docs/agent.md lists them.
+    /// A word for programs; docs/reference/agent.md lists them.
     pub code: String,
     /// What failed, with which thing, and why.
     pub message: String,
     /// The next step.
     #[serde(default)]
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }

@@ -3,7 +3,7 @@
 //! Two levels, because mounts that are copied into a mount namespace of a less privileged user namespace are locked. With
 //! one level a template could clear the read-only flag of a bind and write the host's files.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use belljar_linux::process::{self, Namespaces};
 use belljar_linux::{descriptors, privileges, seccomp};
@@ -16,7 +16,7 @@ use crate::plan::Step;
 
 /// The life of the cabinet's outer PID 1; the code it gives means nothing.
 pub(super) fn builder(mut room: Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> i32 {
-    match build(&mut room).and_then(|()| start_keeper(&room, engine, spec)) {
+    match build(&mut room).and_then(|groups| start_keeper(&room, engine, spec, &groups)) {
         Ok(keeper) => wait(&room, &keeper),
         Err((step, error)) => {
             let errno = error.raw_os_error().unwrap_or_default();
@@ -27,7 +27,8 @@ pub(super) fn builder(mut room: Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -
 }
 
 /// The root of the plan. What is the jar's own comes later, in each jar: masks of /proc, the Landlock rules, the limits.
-fn build(room: &mut Room<'_>) -> Result<(), Failure> {
+/// Gives the way into the templates' cgroup.
+fn build(room: &mut Room<'_>) -> Result<Vec<OwnedFd>, Failure> {
     let mut root = prepare(room)?;
     for (position, operation) in room.plan.steps().iter().enumerate() {
         let done = match operation {
@@ -40,14 +41,20 @@ fn build(room: &mut Room<'_>) -> Result<(), Failure> {
         };
         done.map_err(|error| (set_up(operation), error))?;
     }
-    if room.enters_group {
-        let groups = step("hear of the cgroup", groups(room.report.as_fd()))?;
-        step("enter the cgroup", enter(room, &groups))?;
+    if !room.enters_group {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let own = step("hear of the cgroup", groups(room.report.as_fd()))?;
+    step("enter the cgroup", enter(room, &own))?;
+    step("hear of the templates' cgroup", groups(room.report.as_fd()))
 }
 
-fn start_keeper(room: &Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> Result<process::Child, Failure> {
+fn start_keeper(
+    room: &Room<'_>,
+    engine: BorrowedFd<'_>,
+    spec: &Spec,
+    groups: &[OwnedFd],
+) -> Result<process::Child, Failure> {
     // All of them: joining a pid or network namespace again needs capabilities over the user namespace that owns it.
     let inner = Namespaces::USER
         .and(Namespaces::MOUNT)
@@ -57,7 +64,7 @@ fn start_keeper(room: &Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> Result<
         .and(Namespaces::UTS);
     step(
         "start the keeper",
-        process::start(inner, || keeper(room, engine, spec)),
+        process::start(inner, || keeper(room, engine, spec, groups)),
     )
 }
 

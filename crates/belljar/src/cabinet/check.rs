@@ -1,6 +1,7 @@
 //! Looking at templates and workers from outside. An import may have patched the code that seals a worker, so nobody's word
 //! is taken for it: the kernel tells the keeper what a process may do.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -89,15 +90,9 @@ impl Look {
 
     /// Whether workers may be forked from this template; if not, why.
     /// `known` are those whom the keeper has started itself.
-    pub(super) fn template(&self, pid: i32, known: &[i32]) -> Result<(), String> {
+    pub(super) fn template(&self, pid: i32, known: &HashSet<i32>) -> Result<(), String> {
         let entry = self.entry(pid)?;
-        let status = status(&entry)?;
-        if status.threads != 1 {
-            return Err(format!(
-                "the template has {} threads, and a fork takes only one along",
-                status.threads
-            ));
-        }
+        let status = one_thread(&entry)?;
         let shared = entry.shared_writable().map_err(|error| unseen(pid, &error))?;
         if let Some(first) = shared.first() {
             return Err(format!(
@@ -109,25 +104,47 @@ impl Look {
         if numbers != TEMPLATE_DESCRIPTORS {
             return Err(format!("the template has descriptors {numbers:?} open"));
         }
-        let mut strangers = self.proc.children(pid).map_err(|error| unseen(pid, &error))?;
-        // Those that have lost their parent are the keeper's children now. Whoever is in a jar ends with it.
-        let orphans = self.proc.children(1).map_err(|error| unseen(1, &error))?;
-        strangers.extend(
-            orphans
-                .into_iter()
-                .filter(|orphan| !known.contains(orphan) && !self.is_in_jar(*orphan)),
-        );
-        if !strangers.is_empty() {
-            return Err(format!(
-                "the template has {} processes of its own",
-                strangers.len()
-            ));
-        }
+        self.alone(&[pid], known)?;
         let wanted = [TEMPLATE_CAPABILITIES; 5];
         if status.caps != wanted || !status.no_new_privs || status.filters != self.filters {
             return Err("the template does not have the privileges that it was started with".into());
         }
         Ok(())
+    }
+
+    /// Whether a template that was fit still has one thread, and nobody beside it.
+    pub(super) fn template_again(
+        &self,
+        pid: i32,
+        templates: &[i32],
+        known: &HashSet<i32>,
+    ) -> Result<(), String> {
+        one_thread(&self.entry(pid)?)?;
+        self.alone(templates, known)
+    }
+
+    fn alone(&self, templates: &[i32], known: &HashSet<i32>) -> Result<(), String> {
+        let strangers = self.strangers(templates, known);
+        match strangers.map_err(|error| unseen(KEEPER_PID, &error))?.len() {
+            0 => Ok(()),
+            count => Err(format!("the template has {count} processes of its own")),
+        }
+    }
+
+    /// What imports have started, and everything below. Those that have lost their parent are the keeper's children now.
+    /// Whoever is in a jar ends with it.
+    pub(super) fn strangers(&self, templates: &[i32], known: &HashSet<i32>) -> io::Result<Vec<i32>> {
+        let (mut parents, mut found) = (templates.to_vec(), Vec::new());
+        parents.push(KEEPER_PID);
+        while let Some(parent) = parents.pop() {
+            for child in self.proc.children(parent)? {
+                if !known.contains(&child) && !self.is_in_jar(child) {
+                    parents.push(child);
+                    found.push(child);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Whether there is such a process, be it one that nobody has reaped.
@@ -216,6 +233,16 @@ fn limits(room: &Room<'_>) -> Vec<(Resource, u64)> {
         }));
     }
     found
+}
+
+fn one_thread(entry: &Entry) -> Result<Status, String> {
+    let status = status(entry)?;
+    match status.threads {
+        1 => Ok(status),
+        count => Err(format!(
+            "the template has {count} threads, and a fork takes only one along"
+        )),
+    }
 }
 
 fn has_ended(template: &Template) -> bool {

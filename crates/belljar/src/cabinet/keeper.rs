@@ -5,6 +5,7 @@
 mod jars;
 mod loops;
 mod preloading;
+mod strangers;
 mod templates;
 
 use std::io;
@@ -22,13 +23,16 @@ use crate::plan::{Namespace, Step};
 use loops::Keeper;
 
 /// The whole life of a cabinet's keeper; the code it gives means nothing.
-pub(super) fn keeper(room: &Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> i32 {
-    let Ok(mut kept) = descriptors::set_table(&[], &[engine.as_raw_fd()]) else {
+pub(super) fn keeper(room: &Room<'_>, engine: BorrowedFd<'_>, spec: &Spec, groups: &[OwnedFd]) -> i32 {
+    let wanted: Vec<_> = std::iter::once(engine.as_raw_fd())
+        .chain(groups.iter().map(AsRawFd::as_raw_fd))
+        .collect();
+    let Ok(mut kept) = descriptors::set_table(&[], &wanted) else {
         return 1;
     };
     let engine = kept.remove(0);
     let done = prepare(room, &engine).and_then(|()| {
-        let keeper = step("start the keeper's loop", Keeper::new(room, spec, &engine))?;
+        let keeper = step("start the keeper's loop", Keeper::new(room, spec, &engine, &kept))?;
         keeper.run()
     });
     match done {

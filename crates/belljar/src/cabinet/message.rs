@@ -105,6 +105,12 @@ pub(crate) struct Preloaded {
     /// Descriptors that it left open.
     #[serde(default)]
     pub descriptors: Vec<String>,
+    /// Processes that it left.
+    #[serde(default)]
+    pub processes: Vec<String>,
+    /// Whether it was being imported when its template had to be ended.
+    #[serde(skip)]
+    pub caught: bool,
 }
 
 /// Where the time of making a worker went, in microseconds.
@@ -231,6 +237,7 @@ pub(super) struct Fork<'a> {
 pub(super) struct TemplateSaid {
     pub ready: Option<TemplateReady>,
     pub unable: Option<String>,
+    pub importing: Option<String>,
     pub forked: Option<u64>,
     pub failed: Option<u64>,
     pub ended: Option<i32>,

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use belljar_linux::cgroup::{self, Group, Owner};
+use belljar_linux::cgroup::{self, CgroupError, Group, Owner};
 use belljar_linux::{caller, descriptors, process, rlimits, userns};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -13,6 +13,7 @@ use super::Told;
 use super::builder::builder;
 use super::message::{Opening, tell};
 use crate::error::Error;
+use crate::files::Obeyed;
 use crate::jar::{Room, open_sources};
 use crate::job::{Job, Program};
 use crate::plan::Step;
@@ -20,10 +21,10 @@ use crate::runtime::Runtime;
 use crate::tree::Tree;
 use crate::warden::{Steering, cabinet_namespaces, compile_runtime, ids, sweep};
 
-/// Memory that a cabinet may have beside what a jar may: the template is an interpreter with imports of its own.
-const TEMPLATE_MEMORY: u64 = 256 << 20;
-/// Processes of a cabinet that are in no jar yet: keeper, template, inits and workers on their way.
-const TEMPLATE_PIDS: u64 = 256;
+/// Memory that a cabinet, and its templates, may have beside what a jar may: pages that workers copy on their way stay theirs.
+const MORE_MEMORY: u64 = 256 << 20;
+/// Processes of a cabinet that are in no jar yet: builder, keeper, and inits on their way.
+const CABINET_PIDS: u64 = 256;
 
 /// Holds a cabinet until its engine is gone.
 pub(crate) fn hold(
@@ -76,7 +77,7 @@ fn open(
         }
         _ => Default::default(),
     };
-    let group = make_group(opening)?;
+    let groups = make_groups(opening)?;
     let (report, builders) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -101,10 +102,12 @@ fn open(
         job: &job,
         runtime: &runtime,
         sources,
+        // Nothing of the host is written by warm jobs.
+        obeyed: &Obeyed::default(),
         report: builders,
         warden: report.as_fd(),
         streams: [null()?, null()?, null()?],
-        enters_group: group.is_some(),
+        enters_group: !groups.is_empty(),
         control: None,
     };
     let child = process::start(cabinet_namespaces(plan), || builder(room, keeper, &opening.spec)).map_err(
@@ -114,7 +117,7 @@ fn open(
             hint: Some("`belljar doctor` says why".into()),
         },
     )?;
-    let settled = settle(&child, ids, group.as_ref(), report.as_fd());
+    let settled = settle(&child, ids, &groups, report.as_fd());
     if settled.is_ok() {
         wait(engine.as_fd(), child.as_fd());
     }
@@ -122,7 +125,7 @@ fn open(
         .kill()
         .and_then(|()| child.wait().map(drop))
         .map_err(|error| Error::setup("end the cabinet", error))?;
-    if let Some(group) = group {
+    for group in groups {
         group
             .remove()
             .map_err(|error| Error::setup("remove the cabinet's cgroup", io::Error::other(error)))?;
@@ -146,11 +149,11 @@ fn is_gone(pidfd: BorrowedFd<'_>) -> bool {
     rustix::event::poll(&mut list, Some(&instant)) == Ok(1)
 }
 
-/// Gives the builder its ids and its cgroup, and lets it go.
+/// Gives the builder its ids and its cgroups, its own and that of templates, and lets it go.
 fn settle(
     child: &process::Child,
     ids: Option<crate::warden::Ids>,
-    group: Option<&Group>,
+    groups: &[Group],
     report: BorrowedFd<'_>,
 ) -> Result<(), Error> {
     if let Some(ids) = ids {
@@ -158,7 +161,7 @@ fn settle(
             .map_err(|error| Error::setup("map the guest's ids", error))?;
     }
     descriptors::send(report, b"g", &[]).map_err(|error| Error::setup("let the cabinet go", error))?;
-    if let Some(group) = group {
+    for group in groups {
         let fds = group
             .procs_fds()
             .map_err(|error| Error::setup("open the cabinet's cgroup", io::Error::other(error)))?;
@@ -177,30 +180,43 @@ fn wait(engine: BorrowedFd<'_>, builder: BorrowedFd<'_>) {
     while matches!(rustix::event::poll(&mut list, None), Err(rustix::io::Errno::INTR)) {}
 }
 
-fn make_group(opening: &Opening) -> Result<Option<Group>, Error> {
+/// One for the cabinet's own processes, and one for templates, whose imports are held to what a job may use. Side by side:
+/// on version 2 only leaves hold processes.
+fn make_groups(opening: &Opening) -> Result<Vec<Group>, Error> {
     for step in opening.plan.steps() {
         if let Step::Cgroup {
             hierarchy,
             memory,
+            pids,
             cpus,
-            ..
         } = step
         {
             sweep::sweep(hierarchy);
-            let limits = cgroup::Limits {
-                memory: Some(memory.saturating_add(TEMPLATE_MEMORY)),
+            let own = cgroup::Limits {
+                memory: Some(memory.saturating_add(MORE_MEMORY)),
                 swap: false,
-                pids: Some(TEMPLATE_PIDS),
+                pids: Some(CABINET_PIDS),
                 cpus: Some(cpus + 1.0),
                 // Jobs that want too much are kept on some processors below this one.
                 cpusets: true,
             };
-            let name = Owner::current().map(|owner| owner.name(0));
-            let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));
-            return group
-                .map(Some)
-                .map_err(|error| Error::setup("make the cabinet's cgroup", io::Error::other(error)));
+            let cores = process::processors().map_or(1, |all| all.len() as u64);
+            let templates = cgroup::Limits {
+                // The pool makes at most two workers at once for each processor, and an old template serves while another imports.
+                pids: Some(pids + 2 * cores + 1),
+                // Less would hold up every worker on its way.
+                cpus: Some(cpus.max(1.0)),
+                cpusets: false,
+                ..own
+            };
+            let make = |owner: Owner| -> Result<Vec<Group>, CgroupError> {
+                let make = |(number, limits)| Group::create(hierarchy, &owner.name(number), &limits);
+                [(0, own), (1, templates)].into_iter().map(make).collect()
+            };
+            let groups = Owner::current().and_then(make);
+            return groups
+                .map_err(|error| Error::setup("make the cabinet's cgroups", io::Error::other(error)));
         }
     }
-    Ok(None)
+    Ok(Vec::new())
 }

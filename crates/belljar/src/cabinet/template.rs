@@ -12,8 +12,9 @@ use belljar_linux::{descriptors, privileges, seccomp, signals};
 use rustix::pipe::PipeFlags;
 
 use super::message::{Preload, TemplateSaid, send, with_buffer};
-use crate::jar::{Room, set_limits, worker_filter};
+use crate::jar::{Room, enter, set_limits, worker_filter};
 use crate::plan::{RUNTIME, Rlimit, Step};
+use crate::warden::sampler::Sampler;
 
 /// A template's pid: no guest has it. Libraries tell that they were forked by comparing pids, and the first processes of
 /// every jar have the same small ones.
@@ -37,12 +38,18 @@ pub(super) struct Template {
     pub deadline: Option<Instant>,
     /// Whether it was told to end.
     pub leaving: bool,
+    /// What it says that it imports now.
+    pub importing: Option<String>,
+    /// What its imports have used, where that is limited.
+    pub sampler: Option<Sampler>,
+    /// Processor time that it had used when it was ready.
+    pub cpu_usec: u64,
     /// Whether one with fewer imports takes its place once it is gone.
     pub replaced: bool,
 }
 
 /// Starts a template and tells it what to import.
-pub(super) fn start(room: &Room<'_>, preload: &[String]) -> io::Result<Template> {
+pub(super) fn start(room: &Room<'_>, preload: &[String], groups: &[OwnedFd]) -> io::Result<Template> {
     let (socket, inner) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::SEQPACKET,
@@ -67,7 +74,7 @@ pub(super) fn start(room: &Room<'_>, preload: &[String]) -> io::Result<Template>
     ];
     let program_filter = template_filter(room);
     let body = || {
-        let error = match become_template(room, &table, &program_filter) {
+        let error = match become_template(room, groups, &table, &program_filter) {
             Ok(()) => process::exec(&program, &argv, &env, &[]),
             Err(error) => error,
         };
@@ -100,6 +107,9 @@ pub(super) fn start(room: &Room<'_>, preload: &[String]) -> io::Result<Template>
         printed: Vec::new(),
         deadline: None,
         leaving: false,
+        importing: None,
+        sampler: None,
+        cpu_usec: 0,
         replaced: false,
     })
 }
@@ -127,8 +137,16 @@ fn numbered() -> Option<i32> {
     Some(most - 1 - i32::from(u16::from_le_bytes(chance)) % 4096)
 }
 
-fn become_template(room: &Room<'_>, table: &[i32], program: &[seccomp::Instruction]) -> io::Result<()> {
+fn become_template(
+    room: &Room<'_>,
+    groups: &[OwnedFd],
+    table: &[i32],
+    program: &[seccomp::Instruction],
+) -> io::Result<()> {
     signals::reset();
+    if !groups.is_empty() {
+        enter(room, groups)?;
+    }
     rustix::process::setsid()?;
     rustix::process::chdir("/")?;
     descriptors::set_table(table, &[])?;

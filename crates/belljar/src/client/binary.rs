@@ -1,9 +1,10 @@
 //! Finding the `belljar` binary that becomes the warden.
 
-use std::borrow::Cow;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Hinted, next_step};
+use crate::hint::Hint;
 
 /// The binary was not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,8 +15,21 @@ pub struct BinaryError {
 }
 
 impl Hinted for BinaryError {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         Some("set BELLJAR_BIN or put it on PATH".into())
+    }
+}
+
+/// This very program: the file may have been replaced by another version since.
+pub fn own_binary() -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    let same = |path: &Path| {
+        let (found, ours) = (path.metadata().ok()?, running.metadata().ok()?);
+        Some((found.dev(), found.ino()) == (ours.dev(), ours.ino()))
+    };
+    match std::env::current_exe() {
+        Ok(path) if same(&path) == Some(true) => path,
+        _ => running.to_path_buf(),
     }
 }
 

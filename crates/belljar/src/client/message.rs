@@ -1,6 +1,5 @@
 //! What client and warden say to each other. Both are the same program version; anything else is refused.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Hinted, Process};
+use crate::hint::Hint;
 use crate::job::{Collect, InputFile, Job, JobLimits, Live, Program, Sink, Stdin};
 use crate::outcome::{Captured, Outcome};
 use crate::parcel::{Content, Parcel};
@@ -309,14 +309,14 @@ pub(crate) enum Reply {
         step: String,
         errno: Option<i32>,
         text: String,
-        hint: Option<String>,
+        hint: Option<Hint>,
     },
     /// A program that cannot be run.
     Program { program: String, errno: i32 },
     /// A process that ended before its work was done.
     Lost { process: Process, how: String },
     /// Any other failure, as the warden words it.
-    Failed { text: String, hint: Option<String> },
+    Failed { text: String, hint: Option<Hint> },
 }
 
 /// A parcel, but for what it holds.
@@ -417,7 +417,7 @@ impl Reply {
             Err(error) => (
                 Self::Failed {
                     text: error.message(),
-                    hint: error.hint().map(Cow::into_owned),
+                    hint: error.hint(),
                 },
                 Vec::new(),
             ),
@@ -494,8 +494,8 @@ mod tests {
         let (head, blobs, _) = Reply::new(Err(refused.into()));
         let told = head.into_outcome(blobs, Vec::new()).unwrap_err();
         assert_eq!(
-            (told.message().as_str(), told.hint().as_deref()),
-            ("refused: no a; b", Some("get; it"))
+            (told.message().as_str(), told.hint()),
+            ("refused: no a; b", Some("get; it".into()))
         );
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::place::Place;
-use super::{EnvironmentError, Progress, digest, parts, room, store, tree};
+use super::{EnvironmentError, Progress, digest, parts, room, tree};
 use crate::outcome::Status;
 
 /// Runs in the jar: no code of a package, only the compiler over its text.
@@ -93,7 +93,7 @@ fn source(place: &Place<'_>, path: &Path) -> io::Result<Source> {
 
 /// Makes what is missing, in a jar, and takes what came out of it.
 fn make(place: &Place<'_>, folder: &Path, missing: &[&Source]) -> Result<(), EnvironmentError> {
-    let made = folder.join(format!(".new-{}", store::unique()));
+    let made = folder.join(format!(".new-{}", crate::cache::unique()));
     fs::create_dir(&made).map_err(EnvironmentError::io("make the folder", &made))?;
     let list: String = missing
         .iter()

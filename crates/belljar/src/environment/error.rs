@@ -1,10 +1,10 @@
 //! Why an environment could not be had.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Hinted, next_step};
+use crate::hint::{Hint, Setting};
 use crate::python::Version;
 
 /// Why an environment could not be had. Nothing of it is left behind.
@@ -69,6 +69,9 @@ pub enum EnvironmentError {
         /// What there is.
         has: Version,
     },
+    /// Packages from two places.
+    #[error("dependencies and a virtualenv cannot be combined: each brings its own packages{}", next_step(self.hint()))]
+    Venv,
     /// What was resolved is not what was asked for: other hashes, or nothing that can be read.
     #[error(transparent)]
     Lock(#[from] crate::requirement::RequirementError),
@@ -78,7 +81,7 @@ pub enum EnvironmentError {
         /// What is wrong, in a line.
         what: String,
         /// What to do about it.
-        next: String,
+        next: Hint,
     },
     /// A build took more than it may.
     #[error("the build was ended: {what}{}", next_step(self.hint()))]
@@ -86,7 +89,7 @@ pub enum EnvironmentError {
         /// Which limit.
         what: String,
         /// What to do about it.
-        next: &'static str,
+        next: Hint,
     },
     /// A package put something else in the place of what makes the environment one.
     #[error("a package changed the environment that it is a part of: {} is not what belljar made{}", path.display(), next_step(self.hint()))]
@@ -109,7 +112,7 @@ pub enum EnvironmentError {
 }
 
 impl Hinted for EnvironmentError {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         let step = match self {
             Self::NoFolder => "set BELLJAR_CACHE_DIR to one",
             Self::Shared(_) => "set BELLJAR_CACHE_DIR to a folder of your own, or `chmod go-w` it",
@@ -118,10 +121,15 @@ impl Hinted for EnvironmentError {
             Self::NotUv { .. } => "name the program itself with BELLJAR_UV",
             Self::Variable { example, .. } => return Some(format!("write it as {example}").into()),
             Self::Settings { .. } => "mend the file, or set UV_NO_CONFIG=1",
-            Self::Python { .. } => "name another with --python",
+            Self::Python { .. } => {
+                return Some(Hint::from("install one that fits, or name it with ").set(Setting::Python));
+            }
+            Self::Venv => {
+                let hint = Hint::from("leave out ").set(Setting::Venv);
+                return Some(hint.say(", or install them there"));
+            }
             Self::Lock(problem) => return problem.hint(),
-            Self::Refused { next, .. } => next,
-            Self::Ended { next, .. } => next,
+            Self::Refused { next, .. } | Self::Ended { next, .. } => return Some(next.clone()),
             Self::Meddled { .. } => "do without that package",
             Self::Vanished { .. } => "does something else clean the cache folder?",
             Self::Jar(error) => return error.hint(),

@@ -10,7 +10,8 @@ impl Store {
     /// Whether nobody builds now. Turns of builders that were killed go.
     pub(super) fn is_quiet(&self) -> bool {
         let turns = store::children(&self.folder().join("turns"));
-        turns.iter().all(|turn| match lock::own(turn) {
+        let mut turns = turns.iter().filter(|turn| store::is_key(&store::name_of(turn)));
+        turns.all(|turn| match lock::own(turn) {
             // As the builder itself does it: before it is unlocked.
             Ok(Some(_held)) => fs::remove_file(turn).is_ok(),
             Ok(None) => false,
@@ -29,8 +30,9 @@ impl Store {
         let unpacked: Vec<PathBuf> = store::children(&self.folder().join("uv/wheels"))
             .into_iter()
             .filter(|path| {
-                path.file_name()
-                    .is_some_and(|name| name.as_encoded_bytes().starts_with(b".tmp"))
+                let name = store::name_of(path);
+                let rest = name.strip_prefix(".tmp").unwrap_or_default();
+                !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
             })
             .collect();
         // In this order: whoever made one of these and goes on has its turn until it is done.
@@ -52,12 +54,15 @@ mod tests {
         let store = Store::open(folder.path().join("cache")).unwrap();
         let wheels = store.part("uv/wheels").unwrap();
         let (half, whole) = (wheels.join(".tmpAbc"), wheels.join("archive-v0"));
+        let others = [wheels.join(".tmp-mine"), folder.path().join("cache/turns/mine")];
         fs::create_dir(&half).unwrap();
+        store.part("turns").unwrap();
+        others.iter().for_each(|path| fs::write(path, "").unwrap());
         fs::create_dir(&whole).unwrap();
         fs::write(half.join("file"), "x").unwrap();
         // One builder was killed, and its file is still there; another one is at work.
-        fs::write(store.part("turns").unwrap().join("killed"), "").unwrap();
-        let turn = store.turn("alive", &mut |_| {}).unwrap();
+        fs::write(store.part("turns").unwrap().join("0".repeat(32)), "").unwrap();
+        let turn = store.turn(&"1".repeat(32), &mut |_| {}).unwrap();
         assert!(!store.is_quiet());
         store.drop_unpacked();
         assert!(half.join("file").exists());
@@ -65,6 +70,8 @@ mod tests {
         store.drop_unpacked();
         assert!(!half.exists() && whole.exists());
         assert!(store.is_quiet());
-        assert!(store::children(&folder.path().join("cache/turns")).is_empty());
+        // What is not of our own form is left alone.
+        assert!(others.iter().all(|path| path.exists()));
+        assert_eq!(store::children(&folder.path().join("cache/turns")), others[1..]);
     }
 }

@@ -75,7 +75,7 @@ impl Clock {
         let limit = self.limit.map(format_duration).unwrap_or_default();
         EnvironmentError::Ended {
             what: format!("it took longer than {limit}"),
-            next: "name versions to make it easier, or allow more time with BELLJAR_BUILD_TIMEOUT",
+            next: "name versions to make it easier, or allow more time with BELLJAR_BUILD_TIMEOUT".into(),
         }
     }
 }

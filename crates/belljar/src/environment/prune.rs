@@ -179,7 +179,7 @@ impl Environments {
             let away = self
                 .store
                 .part("environments")?
-                .join(format!(".old-{}", store::unique()));
+                .join(format!(".old-{}", crate::cache::unique()));
             fs::rename(&place, &away).map_err(EnvironmentError::io("move away", &place))?;
             tree::remove(&away).map_err(EnvironmentError::io("remove", &away))?;
         }
@@ -191,8 +191,11 @@ impl Environments {
     /// Requests whose environment is gone would only cost a build from an old lock.
     fn forget_requests(&self) {
         for path in store::children(&self.folder().join("requests")) {
-            let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            let remembered = name.and_then(|name| self.store.remembered(&name));
+            let name = store::name_of(&path);
+            let Some(key) = name.strip_suffix(".json").filter(|key| store::is_key(key)) else {
+                continue;
+            };
+            let remembered = self.store.remembered(key);
             if !remembered.is_some_and(|found| self.store.environment(&found.key).exists()) {
                 let _ = fs::remove_file(path);
             }
@@ -215,11 +218,10 @@ impl Environments {
         if !self.store.is_quiet() {
             return;
         }
-        for interpreter in store::children(&self.folder().join("bytecode")) {
-            for path in store::children(&interpreter)
-                .iter()
-                .flat_map(|folder| store::children(folder))
-            {
+        let all = store::children(&self.folder().join("bytecode"));
+        for interpreter in all.iter().filter(|path| store::is_key(&store::name_of(path))) {
+            let pieces = store::children(interpreter);
+            for path in pieces.iter().flat_map(|folder| store::children(folder)) {
                 if fs::symlink_metadata(&path)
                     .is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
                 {
@@ -237,8 +239,9 @@ impl Environments {
         let archives = store::children(&self.folder().join("uv/wheels"))
             .into_iter()
             .filter(|path| {
-                path.file_name()
-                    .is_some_and(|name| name.as_encoded_bytes().starts_with(b"archive-"))
+                let name = store::name_of(path);
+                let version = name.strip_prefix("archive-v").unwrap_or_default();
+                !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
             });
         for archive in archives.flat_map(|bucket| store::children(&bucket)) {
             if !has_links(&archive, 0) {

@@ -11,6 +11,7 @@ use super::EnvironmentError;
 use super::limits::Clock;
 use super::room::Ran;
 use super::settings::without_secrets;
+use crate::hint::{Hint, Setting};
 use crate::outcome::{Limit, Status};
 use said::Said;
 
@@ -27,7 +28,7 @@ const SETTINGS: &str =
 pub(super) fn of(ran: &Ran, clock: Clock) -> EnvironmentError {
     let ended = |what: &str, next: &'static str| EnvironmentError::Ended {
         what: what.to_owned(),
-        next,
+        next: next.into(),
     };
     if ran.full {
         return ended("it nearly filled the disk", SPACE);
@@ -53,7 +54,7 @@ pub(super) fn of(ran: &Ran, clock: Clock) -> EnvironmentError {
 }
 
 /// What it said, as a reason and a next step.
-fn explain(stderr: &str) -> (String, String) {
+fn explain(stderr: &str) -> (String, Hint) {
     let said = Said::parse(stderr);
     let (what, next) = [space, index, file, build, versions]
         .iter()
@@ -70,10 +71,10 @@ fn explain(stderr: &str) -> (String, String) {
     (shorten(&without_secrets(&what)), next)
 }
 
-type Reason = Option<(String, String)>;
+type Reason = Option<(String, Hint)>;
 
-fn reason(what: impl Into<String>, next: &str) -> Reason {
-    Some((what.into(), next.to_owned()))
+fn reason(what: impl Into<String>, next: impl Into<Hint>) -> Reason {
+    Some((what.into(), next.into()))
 }
 
 fn space(said: &Said) -> Reason {
@@ -133,7 +134,9 @@ fn file(said: &Said) -> Reason {
             format!(
                 "the index gave a file for {package} with another hash than the one that is asked for: {expected} was expected, {computed} came"
             ),
-            "choose versions again with --refresh, and if that does not help do not trust that index",
+            Hint::from("choose versions again with ")
+                .set(Setting::Refresh)
+                .say(", and if that does not help do not trust that index"),
         );
     }
     if let Some((_, names)) = said.around("Package metadata name `") {
@@ -237,7 +240,7 @@ fn versions(said: &Said) -> Reason {
         let package = package.trim_start_matches("all versions of ");
         return reason(
             format!("there is no wheel of {package}, only its source, and to build that runs its code"),
-            "allow it, in a jar, with --allow-builds",
+            Hint::from("allow it, in a jar, with ").set(Setting::AllowBuilds),
         );
     }
     if let Some(package) =
@@ -253,7 +256,7 @@ fn versions(said: &Said) -> Reason {
             .trim_end_matches(" tag");
         return reason(
             format!("no wheel of {package} has the {what} of this interpreter"),
-            "name another interpreter with --python, or another version",
+            other_python(),
         );
     }
     // `the current Python version (3.11.2) does not satisfy Python>=3.99 and lib==1 depends on Python>=3.99`
@@ -264,7 +267,7 @@ fn versions(said: &Said) -> Reason {
         let wanted = rest.split_once("satisfy Python")?.1.split([' ', ',']).next()?;
         return reason(
             format!("{package} needs Python {wanted}, and this is {has}"),
-            "name another interpreter with --python, or another version",
+            other_python(),
         );
     }
     let clauses = clauses(text);
@@ -272,15 +275,18 @@ fn versions(said: &Said) -> Reason {
         return reason(clauses, "ask for another version, or for that one by its number");
     }
     if text.contains("Python version") {
-        return reason(
-            clauses,
-            "name another interpreter with --python, or another version",
-        );
+        return reason(clauses, other_python());
     }
     reason(
         format!("no versions fit together: {clauses}"),
         "loosen what is asked for",
     )
+}
+
+fn other_python() -> Hint {
+    Hint::from("name another interpreter with ")
+        .set(Setting::Python)
+        .say(", or another version")
 }
 
 /// What it reasons from, without what it concludes.

@@ -10,9 +10,12 @@
 //! turns/               one file for each process that builds
 //! ```
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +25,7 @@ use super::checking::Found;
 use super::lock::{self, Turn};
 use super::manifest::Verdict;
 use super::{About, Environment, EnvironmentError, Progress, Variables, Wish, digest, tree};
+use crate::cache::{self, Cache, CacheError, unique};
 
 /// The cache folder, made where it is missing.
 #[derive(Debug, Clone)]
@@ -57,35 +61,19 @@ impl Opened {
 
 /// The cache folder that the environment names, or `belljar` in the user's own.
 pub(super) fn folder(variables: &Variables) -> Result<PathBuf, EnvironmentError> {
-    let named = |name: &str| {
-        let path = variables.get(name).map(PathBuf::from);
-        path.filter(|path| path.is_absolute())
-    };
-    named("BELLJAR_CACHE_DIR")
-        .or_else(|| named("XDG_CACHE_HOME").map(|cache| cache.join("belljar")))
-        .or_else(|| named("HOME").map(|home| home.join(".cache/belljar")))
-        .ok_or(EnvironmentError::NoFolder)
+    cache::named(|name| variables.get(name).map(OsString::from)).ok_or(EnvironmentError::NoFolder)
 }
 
 impl Store {
     pub(super) fn open(folder: PathBuf) -> Result<Self, EnvironmentError> {
-        make(&folder)?;
         // Links on the way are resolved once: a build's jar is given real paths.
-        let folder = folder
-            .canonicalize()
-            .map_err(EnvironmentError::io("open", &folder))?;
-        let metadata = fs::metadata(&folder).map_err(EnvironmentError::io("look at", &folder))?;
-        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-            return Err(EnvironmentError::Shared(folder));
-        }
+        let folder = open(&folder)?.path().to_path_buf();
         Ok(Self { folder })
     }
 
     /// A folder of the store, made where it is missing.
     pub(super) fn part(&self, name: &str) -> Result<PathBuf, EnvironmentError> {
-        let folder = self.folder.join(name);
-        make(&folder)?;
-        Ok(folder)
+        Ok(open(&self.folder.join(name))?.path().to_path_buf())
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -107,8 +95,7 @@ impl Store {
     pub(super) fn remembered(&self, request: &str) -> Option<Remembered> {
         let path = self.folder.join("requests").join(format!("{request}.json"));
         let found: Remembered = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (found.key.len() == 32 && digits(&found.key)).then_some(found)
+        is_key(&found.key).then_some(found)
     }
 
     pub(super) fn remember(
@@ -221,21 +208,24 @@ impl Store {
     pub(super) fn sweep(&self) {
         let environments = self.folder.join("environments");
         for path in children(&environments) {
-            let hidden = path
-                .file_name()
-                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let name = name_of(&path);
+            let ours = name.strip_prefix(".new-").is_some_and(is_key)
+                || name.strip_prefix(".old-").is_some_and(cache::is_unique);
+            if !ours {
+                continue;
+            }
             // What is being made has no such file yet, and is left alone while its builder has the turn.
             let free = match lock::own(&path.join("used")) {
                 Ok(lock) => lock.is_some(),
                 Err(_) => self.is_abandoned(&path),
             };
-            if hidden && free {
+            if free {
                 let _ = tree::remove(&path);
             }
         }
         for parent in ["uv/building", "builds"] {
             for path in children(&self.folder.join(parent)) {
-                if self.is_abandoned(&path) {
+                if is_key(&name_of(&path)) && self.is_abandoned(&path) {
                     let _ = tree::remove(&path);
                 }
             }
@@ -244,8 +234,7 @@ impl Store {
 
     /// Whether the builder that a folder is named after is gone.
     fn is_abandoned(&self, path: &Path) -> bool {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let key = name.unwrap_or_default().trim_start_matches(".new-").to_owned();
+        let key = name_of(path).trim_start_matches(".new-").to_owned();
         match lock::own(&self.folder.join("turns").join(key)) {
             Ok(turn) => turn.is_some(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -253,46 +242,47 @@ impl Store {
     }
 }
 
-/// What is in a folder; nothing where it cannot be read.
+/// What is in a folder; nothing where it cannot be read, or where a link leads to it.
 pub(super) fn children(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+    let names = cache::open_folder(folder).and_then(|folder| Ok(rustix::fs::Dir::read_from(folder)?));
+    let names = names.into_iter().flatten().flatten();
+    names
+        .map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string())
+        .filter(|name| name != "." && name != "..")
+        .map(|name| folder.join(name))
+        .collect()
+}
+
+/// The last name of a path, for a comparison with names of our own.
+pub(super) fn name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Whether a name is of the form that wishes, environments and interpreters have.
+pub(super) fn is_key(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 pub(super) fn read_about(folder: &Path) -> Option<About> {
     serde_json::from_slice(&fs::read(folder.join("about.json")).ok()?).ok()
 }
 
-fn make(folder: &Path) -> Result<(), EnvironmentError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(EnvironmentError::io("make the folder", folder))
+fn open(folder: &Path) -> Result<Cache, EnvironmentError> {
+    Cache::open(folder).map_err(|error| match error {
+        CacheError::Shared(path) => EnvironmentError::Shared(path),
+        CacheError::Io(path, cause) => EnvironmentError::io("make the folder", &path)(cause),
+    })
 }
 
 /// Written aside and moved into place, so that nobody ever reads half of it.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), EnvironmentError> {
-    let aside = path.with_file_name(format!(".{}", unique()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&aside)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&aside, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&aside);
-        EnvironmentError::io("write", path)(error)
-    })
-}
-
-/// A name that nobody else uses now.
-pub(super) fn unique() -> String {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{}-{}-{count}", std::process::id(), now.as_nanos())
+    let folder = cache::open_folder(path.parent().unwrap_or(path));
+    let name = path.file_name().unwrap_or_default();
+    let written = folder.and_then(|folder| cache::write(folder.as_fd(), name, bytes));
+    written.map_err(EnvironmentError::io("write", path))
 }
 
 /// The time of its last use is the file's.
@@ -309,4 +299,39 @@ pub(super) fn touch(used: &File) {
             last_modification: now,
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sweeps_follow_no_link_and_take_only_names_of_our_own() {
+        let stage = tempfile::tempdir().unwrap();
+        let top = stage.path().canonicalize().unwrap();
+        let key = "a".repeat(32);
+        let victim = top.join("victim");
+        let swept = [format!(".new-{key}"), ".old-1-2-3".into()];
+        let kept = [".old-mine", ".new-mine", ".hidden", "notes"];
+        for name in swept.iter().map(String::as_str).chain(kept) {
+            fs::create_dir_all(victim.join(name)).unwrap();
+        }
+        let store = Store::open(top.join("cache")).unwrap();
+        std::os::unix::fs::symlink(&victim, top.join("cache/environments")).unwrap();
+        store.sweep();
+        assert_eq!(children(&victim).len(), 6);
+        fs::remove_file(top.join("cache/environments")).unwrap();
+        fs::rename(&victim, top.join("cache/environments")).unwrap();
+        store.sweep();
+        let mut left: Vec<String> = children(&top.join("cache/environments"))
+            .iter()
+            .map(|path| name_of(path))
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [".hidden", ".new-mine", ".old-mine", "notes"],
+            "control: ours are gone"
+        );
+    }
 }

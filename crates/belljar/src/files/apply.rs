@@ -4,7 +4,6 @@
 //! else changed meanwhile, is refused as a whole. Then deletions, folders, files and links, each file under a
 //! temporary name that is renamed over the old one, so that no reader ever sees half of one.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -21,11 +20,13 @@ use super::beneath::{Folder, is_folder, look};
 use super::content::{CopyError, copy};
 use super::cursor::Cursor;
 use super::draft::{Action, DraftChange, DraftChanges, Stamp};
+use super::obeyed::Obeyed;
 use super::scan::Kind;
 use super::trust::{TrustClass, trust_class};
 use super::{FilesError, display};
 use crate::error::{Hinted, next_step};
-use crate::outcome::{DraftStep, Step};
+use crate::hint::{Hint, Setting};
+use crate::outcome::{DraftStep, Step, Was};
 
 mod select;
 
@@ -40,6 +41,10 @@ pub struct ApplyOptions {
     pub sync: bool,
     /// When the run began: what changed on the host after it counts as changed by somebody else.
     pub since: Option<SystemTime>,
+    /// The folder's path on the host.
+    pub folder: PathBuf,
+    /// What tools obey in it, whatever it is called.
+    pub obeyed: Obeyed,
 }
 
 /// What was written.
@@ -86,9 +91,16 @@ pub enum ApplyError {
 }
 
 impl Hinted for ApplyError {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         Some(match self {
-            Self::NotWhole => "let the run change fewer or smaller files, or let it write the folder itself: --workdir without --draft and --apply".into(),
+            Self::NotWhole => {
+                Hint::from("let the run change fewer or smaller files, or let it write the folder itself: ")
+                    .set(Setting::Workdir)
+                    .say(" without ")
+                    .set(Setting::Draft)
+                    .say(" and ")
+                    .set(Setting::Apply)
+            }
             Self::Conflict { .. } => "run it again, on the folder as it is now".into(),
             Self::Files(error) => return error.hint(),
             Self::Incomplete { .. } => "look at the folder, and run it again once the cause is gone".into(),
@@ -141,9 +153,9 @@ pub fn apply(
 }
 
 /// The same as steps, in their order, for a caller that has the content and applies it later.
-pub fn steps(draft: &DraftChanges) -> Vec<DraftStep> {
+pub fn steps(draft: &DraftChanges, options: &ApplyOptions) -> Vec<DraftStep> {
     let mut skipped = BTreeMap::new();
-    select::select(&draft.changes, &ApplyOptions::default(), &mut skipped);
+    select::select(&draft.changes, options, &mut skipped);
     let all: Vec<&DraftChange> = draft.changes.iter().collect();
     let step = |change: &&DraftChange| match (change.action, &change.kind) {
         (Action::Delete, _) => Step::Delete,
@@ -164,6 +176,12 @@ pub fn steps(draft: &DraftChanges) -> Vec<DraftStep> {
                 path,
                 name: change.path.clone(),
                 step: step(change),
+                was: change.lower.as_ref().map(|stamp| Was {
+                    inode: stamp.inode,
+                    size: stamp.size,
+                    modified: stamp.modified as i64,
+                    changed: stamp.changed as i64,
+                }),
             }
         })
         .collect()

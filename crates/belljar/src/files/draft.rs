@@ -55,7 +55,7 @@ impl Stamp {
         }
     }
 
-    fn of_entry(entry: &Entry) -> Self {
+    pub(super) fn of_entry(entry: &Entry) -> Self {
         Self {
             mode: entry.kind.type_bits() | entry.mode,
             size: entry.size,

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::pyerror::is_harmful;
+
 /// The bytes of a path as printable text: what could move a cursor, hide or reorder text is escaped, a backslash is
 /// doubled, and bytes that are not UTF-8 are `\xNN`. No two paths have the same text.
 pub fn display(path: &[u8]) -> String {
@@ -26,17 +28,7 @@ fn push(text: &mut String, c: char) {
         '\0'..='\x1f' | '\x7f' => {
             let _ = write!(text, "\\x{:02x}", u32::from(c));
         }
-        // C1 controls, and what terminals and editors do not show or use to reorder.
-        '\u{80}'..='\u{9f}'
-        | '\u{ad}'
-        | '\u{61c}'
-        | '\u{180e}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}' => {
+        c if is_harmful(c) => {
             let _ = write!(text, "\\u{{{:x}}}", u32::from(c));
         }
         c => text.push(c),

@@ -1,9 +1,5 @@
 //! Paths that tools on the host obey: what a guest plants there runs later, outside any jar.
 
-use std::collections::BTreeMap;
-
-use crate::outcome::Changes;
-
 /// How far a host's tools trust a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustClass {
@@ -23,9 +19,11 @@ enum Part {
     Last(&'static str),
     /// How the last name ends.
     Ending(&'static str),
+    /// Two names on the way, with everything beneath them.
+    Pair(&'static str, &'static str),
 }
 
-use Part::{Anywhere, Ending, Last};
+use Part::{Anywhere, Ending, Last, Pair};
 use TrustClass::{Notable, Plain, Protected};
 
 const VERSIONS: TrustClass = Protected("version control runs hooks and commands that are configured here");
@@ -81,6 +79,8 @@ const RULES: &[(Part, TrustClass)] = &[
     (Anywhere(".direnv"), SHELL),
     (Last(".mise.toml"), SHELL),
     (Last("mise.toml"), SHELL),
+    (Last(".tool-versions"), SHELL),
+    (Pair(".config", "mise"), SHELL),
     (Last(".bashrc"), SHELL),
     (Last(".bash_profile"), SHELL),
     (Last(".bash_login"), SHELL),
@@ -127,6 +127,7 @@ const RULES: &[(Part, TrustClass)] = &[
     (Last("Rakefile"), BUILD),
     (Last("build.rs"), BUILD),
     (Anywhere(".cargo"), BUILD),
+    (Last(".bazelrc"), BUILD),
     (Last("build.gradle"), BUILD),
     (Last("gradlew"), BUILD),
     (Last("meson.build"), BUILD),
@@ -175,6 +176,9 @@ pub fn trust_class(path: &[u8]) -> TrustClass {
         Ending(end) => {
             last.len() >= end.len() && last[last.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes())
         }
+        Pair(one, other) => names.windows(2).any(|pair| {
+            pair[0].eq_ignore_ascii_case(one.as_bytes()) && pair[1].eq_ignore_ascii_case(other.as_bytes())
+        }),
     };
     RULES
         .iter()
@@ -182,31 +186,27 @@ pub fn trust_class(path: &[u8]) -> TrustClass {
         .map_or(Plain, |(_, class)| *class)
 }
 
-/// The created and modified paths that tools on the host act on, and how: for a folder that a run wrote to directly.
-pub fn trusted_paths(changes: &Changes) -> BTreeMap<String, String> {
-    let paths = changes.created.iter().chain(&changes.modified);
-    let reasons = paths.filter_map(|path| match trust_class(&super::parse(path)?) {
-        Plain => None,
-        Notable(reason) | Protected(reason) => Some((path.clone(), reason.to_owned())),
-    });
-    reasons.collect()
+/// Names that can be looked up as they are, without reading a folder; whether each one is protected.
+fn exact_names() -> impl Iterator<Item = (&'static str, bool)> {
+    RULES.iter().filter_map(|(part, class)| match part {
+        Anywhere(name) | Last(name) => Some((*name, matches!(class, Protected(_)))),
+        Ending(_) | Pair(..) => None,
+    })
+}
+
+/// Protected names that can be looked up.
+pub(super) fn protected_names() -> impl Iterator<Item = &'static str> {
+    exact_names().filter_map(|(name, protected)| protected.then_some(name))
+}
+
+/// Notable and protected names that can be looked up.
+pub(super) fn trusted_names() -> impl Iterator<Item = &'static str> {
+    exact_names().map(|(name, _)| name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_direct_run_is_told_which_paths_to_look_at() {
-        let created = vec!["a.py".to_owned(), "x\\ny/.git/config".to_owned()];
-        let changes = Changes {
-            created,
-            modified: vec!["Makefile".into()],
-            ..Changes::default()
-        };
-        let told = trusted_paths(&changes);
-        assert_eq!(told.keys().collect::<Vec<_>>(), ["Makefile", "x\\ny/.git/config"]);
-    }
 
     fn word(path: &str) -> &'static str {
         match trust_class(path.as_bytes()) {
@@ -236,6 +236,8 @@ mod tests {
             ".ssh/authorized_keys",
             "x.code-workspace",
             ".devcontainer/a.json",
+            ".tool-versions",
+            "a/.config/mise/config.toml",
         ] {
             assert_eq!(word(path), "protected", "{path}");
         }

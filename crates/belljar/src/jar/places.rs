@@ -36,17 +36,23 @@ impl Places {
         mount::open_unlinked(target).map(Some)
     }
 
-    /// Makes what is at `target` read-only. A link stays as it is: a mount cannot hold it, and its end is another place.
+    /// Makes what is at `target` read-only. A link is covered by itself: it leads where it led, and can be neither renamed
+    /// nor replaced.
     pub(super) fn keep(&mut self, position: usize, target: &Path, room: &Room<'_>) -> io::Result<()> {
-        match self.find(position, target, room) {
-            Ok(Some(place)) => {
+        let place = match outer(position, target, room) {
+            None => return Ok(()),
+            Some((outer, true)) => self.pin(outer, target).and_then(|()| mount::open_or_link(target)),
+            Some((_, false)) => mount::open_or_link(target),
+        };
+        match place {
+            Ok(place) => {
                 let tree = mount::detach_opened(place.as_fd())?;
                 mount::restrict(tree.as_fd(), Attributes::READ)?;
                 mount::attach_over(tree.as_fd(), place.as_fd())
             }
-            Ok(None) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::LOOP | Errno::NOENT) => Ok(()),
+                // What init may not reach the guest may not either: both are the guest's user.
+                Some(Errno::LOOP | Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(()),
                 _ => Err(error),
             },
         }

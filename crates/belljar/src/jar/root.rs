@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use belljar_linux::mount::{self, Attributes};
@@ -19,6 +19,8 @@ const SITE: &str = "/tmp";
 const SITE_WITHOUT_TMP: &str = "/proc";
 /// The skeleton holds folders, links and a few small files; the job's text comes on top.
 const SKELETON_SIZE: u64 = 4 << 20;
+/// The mode of a draft's folder when the guest first sees it.
+pub(crate) const DRAFT_MODE: u32 = 0o755;
 
 /// The root while it is being put together. It is entered at once, with the host's root still below our feet as the
 /// current folder: from then on every path, and every link on the way, is resolved inside the jar.
@@ -71,9 +73,9 @@ impl Root {
                 let overlay = self.overlay.take();
                 self.attach(overlay, position, target, room)
             }
-            Step::Protect { target, .. } => {
-                let obeyed = self.sources.obeyed.remove(&position).unwrap_or_default();
-                let mut paths = obeyed.iter().map(|name| target.join(name));
+            Step::Protect { source, target } => {
+                let places = room.obeyed.places(source);
+                let mut paths = places.iter().map(|name| target.join(name));
                 paths.try_for_each(|path| self.places.keep(position, &path, room))
             }
             Step::Keep { target } => self.places.keep(position, target, room),
@@ -149,6 +151,8 @@ impl Root {
         for path in [&lower, &upper, &work] {
             folder(path)?;
         }
+        // Whatever the caller's mask: a change of it is then the guest's.
+        fs::set_permissions(&upper, fs::Permissions::from_mode(DRAFT_MODE))?;
         let tree = self
             .sources
             .trees

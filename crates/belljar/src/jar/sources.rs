@@ -4,13 +4,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use belljar_linux::mount::{self, Attributes};
 use belljar_linux::userns::{self, IdMap};
 
-use crate::files::{self, TrustClass};
 use crate::plan::{Plan, Step};
 use crate::policy::Access;
 
@@ -19,8 +17,6 @@ use crate::policy::Access;
 pub(crate) struct Sources {
     /// Detached copies.
     pub trees: HashMap<usize, OwnedFd>,
-    /// What tools obey in a writable folder: its path there, or of what it leads to there.
-    pub obeyed: HashMap<usize, Vec<PathBuf>>,
 }
 
 /// Why a tree could not be opened: which, and the error.
@@ -48,11 +44,6 @@ pub(crate) fn open_sources(plan: &Plan, ids: Option<(u32, u32)>) -> Result<Sourc
             } => (source, Attributes::WRITE, *own, *named),
             Step::Overlay { source, .. } => (source, Attributes::READ, true, true),
             Step::Device { path } => (path, Attributes::DEVICE, false, false),
-            Step::Protect { source, .. } => {
-                let found = obeyed(source).map_err(|error| (source.clone(), error))?;
-                sources.obeyed.insert(position, found);
-                continue;
-            }
             _ => continue,
         };
         let tree = if named {
@@ -66,32 +57,6 @@ pub(crate) fn open_sources(plan: &Plan, ids: Option<(u32, u32)>) -> Result<Sourc
         sources.trees.insert(position, tree);
     }
     Ok(sources)
-}
-
-/// The top-level entries of a folder that tools on the host obey, and what they lead to in the folder where they are
-/// links: looked for on the host, where every link leads to its end. A file that was named is meant.
-fn obeyed(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        if !matches!(files::trust_class(name.as_bytes()), TrustClass::Protected(_)) {
-            continue;
-        }
-        let Ok(end) = folder.join(name).canonicalize() else {
-            continue;
-        };
-        let inside = end.strip_prefix(folder).ok();
-        let inside = inside.filter(|rest| !rest.as_os_str().is_empty());
-        found.extend(
-            inside
-                .filter(|_| end.is_dir() || end.is_file())
-                .map(Path::to_path_buf),
-        );
-    }
-    Ok(found)
 }
 
 /// Gives a detached copy what its step says.

@@ -1,4 +1,4 @@
-//! An outcome as the documented JSON object (docs/outcome.md). The fields here are a public surface: they change only
+//! An outcome as the documented JSON object (docs/reference/outcome.md). The fields here are a public surface: they change only
 //! together with the schema and its test.
 
 use std::borrow::Cow;
@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Captured, Changes, Enforcement, Limit, Outcome, Status};
+use crate::hint::Hint;
 use crate::policy::{Layer, Tier};
 use crate::pyerror::{Frame, PythonError};
 
@@ -35,7 +36,7 @@ struct Exception<'a> {
     column: Option<u32>,
     frames: &'a [Frame],
     causes: &'a [String],
-    hint: Option<&'a str>,
+    hint: Option<String>,
     traceback: &'a str,
 }
 
@@ -49,6 +50,7 @@ struct Dropped {
 struct Usage {
     wall: f64,
     cpu: f64,
+    cpu_estimated: bool,
     memory_peak: Option<u64>,
     processes_peak: Option<u64>,
 }
@@ -79,6 +81,7 @@ impl Outcome {
             usage: Usage {
                 wall: self.usage.wall_seconds,
                 cpu: self.usage.cpu_seconds,
+                cpu_estimated: self.usage.cpu_estimated,
                 memory_peak: self.usage.memory_peak,
                 processes_peak: self.usage.processes_peak,
             },
@@ -98,7 +101,7 @@ fn exception(error: &PythonError) -> Exception<'_> {
         column: error.column,
         frames: &error.frames,
         causes: &error.causes,
-        hint: error.hint.as_deref(),
+        hint: error.hint.as_ref().map(Hint::in_flags),
         traceback: &error.traceback,
     }
 }

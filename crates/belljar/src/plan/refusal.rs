@@ -1,8 +1,7 @@
 //! Why a policy cannot be had on a host, and what would help.
 
-use std::borrow::Cow;
-
 use crate::error::{Hinted, next_step};
+use crate::hint::Hint;
 
 /// This host cannot enforce what the policy requires.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,17 +10,17 @@ pub struct Refusal {
     /// What is missing.
     pub missing: String,
     /// The next step for the person who runs this host.
-    pub fix: String,
+    pub fix: Hint,
 }
 
 impl Hinted for Refusal {
-    fn hint(&self) -> Option<Cow<'_, str>> {
-        Some(self.fix.as_str().into())
+    fn hint(&self) -> Option<Hint> {
+        Some(self.fix.clone())
     }
 }
 
 impl Refusal {
-    pub(crate) fn new(missing: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(crate) fn new(missing: impl Into<String>, fix: impl Into<Hint>) -> Self {
         Self {
             missing: missing.into(),
             fix: fix.into(),

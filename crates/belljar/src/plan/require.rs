@@ -1,6 +1,7 @@
 //! What a host must have, and the next step where it does not.
 
 use super::Refusal;
+use crate::hint::{Hint, Setting};
 use crate::host::{Host, Userns};
 use crate::outcome::{Isolation, State};
 use crate::policy::{Layer, Policy, Tier, WorkdirMode};
@@ -39,7 +40,8 @@ pub(super) fn mechanisms(policy: &Policy, host: &Host) -> Result<(), Refusal> {
                 "kernel {}.{} cannot draft changes (overlayfs with a tmpfs upper layer)",
                 host.kernel.0, host.kernel.1
             ),
-            "use kernel 6.6 or later, or copy the folder and pass the copy with --workdir",
+            Hint::from("use kernel 6.6 or later, or copy the folder and pass the copy with ")
+                .set(Setting::Workdir),
         ));
     }
     let writes = policy
@@ -111,19 +113,16 @@ pub(super) fn layers(policy: &Policy, isolation: &Isolation) -> Result<(), Refus
     Ok(())
 }
 
-fn fix_for(layer: Layer) -> &'static str {
-    match layer {
-        Layer::Cgroup => {
-            "run under `systemd-run --user --scope -p Delegate=yes`, or as root, or leave `cgroup` out of require_layers"
-        }
-        Layer::Landlock => {
-            "use kernel 6.12 or later with `landlock` in the lsm= list, or leave `landlock` out of require_layers"
-        }
-        Layer::Privileges => {
-            "start belljar as a user without supplementary groups, or leave `privileges` out of require_layers"
-        }
-        _ => "run `belljar doctor` for what is missing",
-    }
+fn fix_for(layer: Layer) -> Hint {
+    let way = match layer {
+        Layer::Cgroup => "run under `systemd-run --user --scope -p Delegate=yes`, or as root",
+        Layer::Landlock => "use kernel 6.12 or later with `landlock` in the lsm= list",
+        Layer::Privileges => "start belljar as a user without supplementary groups",
+        _ => return "run `belljar doctor` for what is missing".into(),
+    };
+    Hint::from(way)
+        .say(format!(", or leave `{}` out of ", layer.name()))
+        .set(Setting::RequireLayers)
 }
 
 /// The tier that a host can give.

@@ -5,6 +5,7 @@ use std::fmt::Display;
 
 use super::{Plan, Step};
 use crate::error::{Hinted, next_step};
+use crate::hint::Hint;
 use crate::job::JobLimits;
 use crate::policy::{format_duration, format_size};
 
@@ -23,7 +24,7 @@ pub struct LooserLimit {
 }
 
 impl Hinted for LooserLimit {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         Some("raise the sandbox's own limit".into())
     }
 }

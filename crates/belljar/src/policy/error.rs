@@ -1,11 +1,11 @@
 //! Why a policy is refused. One line each: the thing, what is wrong with it, and what to write instead.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
 use super::keys::KEYS;
 use crate::error::{Hinted, next_step};
+use crate::hint::{Hint, Setting};
 
 /// Why a policy is refused.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,14 @@ pub enum PolicyError {
         /// Where it leads.
         leads: PathBuf,
     },
+    /// A draft of a folder that another file system is mounted in.
+    #[error("workdir {path:?} cannot be drafted: another file system is mounted at {mounted:?}{}", next_step(self.hint()))]
+    Mounted {
+        /// The folder.
+        path: PathBuf,
+        /// What is mounted in it.
+        mounted: PathBuf,
+    },
     /// A target in a folder of the host without a place for it.
     #[error("target {target:?} needs a place in the folder that is shown around it, and {path:?} {problem}{}", next_step(self.hint()))]
     Place {
@@ -140,15 +148,17 @@ pub enum PolicyError {
 }
 
 impl Hinted for PolicyError {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         let step = match self {
             Self::In { problem, .. } => return problem.hint(),
             Self::Read { .. } => "name a file that is there and that you may read",
             Self::TooLarge { .. } => "name a policy",
-            Self::NoTable { .. } => "add one, or name another file with --policy",
+            Self::NoTable { .. } => {
+                return Some(Hint::from("add one, or name another file with ").set(Setting::Policy));
+            }
             // The parser says what it expected.
             Self::Syntax { .. } => return None,
-            Self::UnknownKey { nearest: None, .. } => "`docs/policy.md` lists the keys",
+            Self::UnknownKey { nearest: None, .. } => "`docs/reference/policy.md` lists the keys",
             Self::UnknownKey {
                 nearest: Some(near), ..
             } => return Some(format!("did you mean `{near}`?").into()),
@@ -162,6 +172,7 @@ impl Hinted for PolicyError {
             Self::NoProfile { known, .. } => return Some(format!("there are {}", known.join(", ")).into()),
             Self::Path { problem, .. } => problem.hint()?,
             Self::Link { .. } => "name that instead if it is meant",
+            Self::Mounted { .. } => "name a folder without one, or let the run write the folder itself",
             Self::Place { problem, .. } => problem.hint(),
             Self::Env { problem, .. } => problem.hint()?,
             Self::NoWorkdir { .. } => "add for example workdir = \"/home/me/project\"",
@@ -193,6 +204,9 @@ pub enum PathProblem {
     /// The host's root, or one of the kernel's own trees.
     #[error("would show the whole host or its kernel's files{}", next_step(self.hint()))]
     HostTree,
+    /// A folder where services of the host listen.
+    #[error("holds the sockets of the host's services, and a guest could talk to them{}", next_step(self.hint()))]
+    Services,
     /// A place that belljar fills itself.
     #[error("is belljar's own place in the jar{}", next_step(self.hint()))]
     Reserved,
@@ -216,7 +230,7 @@ impl PathProblem {
             Self::Name => "name another",
             Self::Missing => "make it first, or name another",
             Self::NotFolder => "name one, or use a mount for a single file",
-            Self::HostTree => "name the folder that is needed",
+            Self::HostTree | Self::Services => "name the folder that is needed",
             Self::Reserved => "choose another target, such as /data or /jar/data",
             Self::Twice => "give one of them another target",
             Self::Access => "write SRC:DST:ro or SRC:DST:rw",

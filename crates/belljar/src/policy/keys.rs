@@ -92,7 +92,7 @@ pub(super) fn nearest(word: &str) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// The reference of all keys, as the table in `docs/policy.md`.
+/// The reference of all keys, as the table in `docs/reference/policy.md`.
 pub fn reference() -> String {
     let mut text = String::from(
         "| key | flag | takes | default | example | what it does |\n|---|---|---|---|---|---|\n",

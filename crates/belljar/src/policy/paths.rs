@@ -1,6 +1,7 @@
 //! Mounts and workdirs: how they are written, and where in the jar they may be.
 
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use super::{Access, Mount, PathProblem, PlaceProblem, PolicyError, Workdir, WorkdirMode};
@@ -46,6 +47,8 @@ const PLACES: [&str; 14] = [
     "/etc/resolv.conf",
     "/etc/shadow",
 ];
+/// Folders of the host where its services listen, so that a guest could talk to them; what lies in one can be shown.
+const SERVICES: [&str; 3] = ["/run", "/var/run", "/run/user"];
 /// Trees of the host that show the whole of it.
 const HOST_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
@@ -118,6 +121,14 @@ pub(super) fn settle(mounts: &mut [Mount], workdir: Option<&mut Workdir>) -> Res
         if !real.is_dir() {
             return Err(wrong("workdir", &workdir.source, PathProblem::NotFolder));
         }
+        if matches!(workdir.mode, WorkdirMode::Draft | WorkdirMode::Apply)
+            && let Some(mounted) = mounted_in(&real)
+        {
+            return Err(PolicyError::Mounted {
+                path: workdir.source.clone(),
+                mounted,
+            });
+        }
         workdir.source = real;
         shown.push((&workdir.target, &workdir.source));
     }
@@ -136,6 +147,37 @@ pub(super) fn settle(mounts: &mut [Mount], workdir: Option<&mut Workdir>) -> Res
         }
     }
     Ok(())
+}
+
+/// Another file system in a folder of the host. A draft would show an empty folder there, and could not be applied.
+fn mounted_in(folder: &Path) -> Option<PathBuf> {
+    let table = std::fs::read("/proc/self/mountinfo").ok()?;
+    let place = |line: &[u8]| {
+        let text = line.split(|byte| *byte == b' ').nth(4)?;
+        Some(PathBuf::from(OsString::from_vec(unescape(text))))
+    };
+    let mut places = table.split(|byte| *byte == b'\n').filter_map(place);
+    places.find(|place| place.starts_with(folder) && place != folder)
+}
+
+/// A path as the kernel lists it: blanks and the like as three octal digits.
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((byte, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(code) if *byte == b'\\' => {
+                path.push(code);
+                rest = &after[3..];
+            }
+            _ => {
+                path.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    path
 }
 
 /// Refuses a target in a folder of the host that has no place for it. A guest may have put a link there in an earlier run,
@@ -205,6 +247,8 @@ fn source(key: &'static str, path: &Path) -> Result<(), PolicyError> {
     whole(key, path)?;
     if shows_host(path) {
         Err(wrong(key, path, PathProblem::HostTree))
+    } else if shows_services(path) {
+        Err(wrong(key, path, PathProblem::Services))
     } else {
         Ok(())
     }
@@ -212,6 +256,11 @@ fn source(key: &'static str, path: &Path) -> Result<(), PolicyError> {
 
 fn shows_host(path: &Path) -> bool {
     path.parent().is_none() || HOST_TREES.iter().any(|tree| path.starts_with(tree))
+}
+
+/// Whether services of the host have their sockets there.
+fn shows_services(path: &Path) -> bool {
+    SERVICES.iter().any(|folder| path == Path::new(folder)) || path.parent() == Some(Path::new("/run/user"))
 }
 
 /// A source on the host, at the end that links and `..` on the way lead to. What is itself a link is refused: a guest that
@@ -230,11 +279,11 @@ fn on_host(key: &'static str, path: &Path) -> Result<PathBuf, PolicyError> {
     let real = path
         .canonicalize()
         .map_err(|_| wrong(key, path, PathProblem::Missing))?;
-    if shows_host(&real) {
-        Err(wrong(key, path, PathProblem::HostTree))
-    } else {
-        Ok(real)
-    }
+    source(key, &real).map_err(|error| match error {
+        PolicyError::Path { problem, .. } => wrong(key, path, problem),
+        other => other,
+    })?;
+    Ok(real)
 }
 
 fn target(key: &'static str, path: &Path, workdir: bool) -> Result<(), PolicyError> {
@@ -353,6 +402,26 @@ mod tests {
         }
         let roundabout = Mount::parse("/var/..:/data", None).unwrap();
         assert_eq!(problem(check(&[roundabout], None)), Some(PathProblem::HostTree));
+    }
+
+    #[test]
+    fn mounts_in_a_folder_are_found() {
+        // On every Linux that can run this test.
+        assert!(mounted_in(Path::new("/")).is_some());
+        assert_eq!(mounted_in(Path::new("/proc/self/fd")), None);
+        assert_eq!(unescape(br"/a\040b\134c\9"), br"/a b\c\9");
+    }
+
+    #[test]
+    fn services_of_the_host_are_not_shown() {
+        for source in ["/run", "/run/", "/var/run", "/run/user", "/run/user/1000"] {
+            assert_eq!(
+                mount(&format!("{source}:/data")),
+                Some(PathProblem::Services),
+                "{source}"
+            );
+        }
+        assert_eq!(mount("/run/media/me:/data"), None);
     }
 
     #[test]

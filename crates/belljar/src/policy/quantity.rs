@@ -29,6 +29,20 @@ pub fn format_size(bytes: u64) -> String {
     })
 }
 
+/// A size for people, in powers of 1024.
+pub fn readable_size(size: u64) -> String {
+    const NAMES: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (0..NAMES.len() - 1)
+        .find(|unit| size >> (10 * unit) < 1024)
+        .unwrap_or(NAMES.len() - 1);
+    let value = size as f64 / 1024f64.powi(unit as i32);
+    if value.fract() == 0.0 {
+        format!("{value} {}", NAMES[unit])
+    } else {
+        format!("{value:.1} {}", NAMES[unit])
+    }
+}
+
 const UNITS: [(&str, u128); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),

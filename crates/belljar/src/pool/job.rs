@@ -18,7 +18,7 @@ use crate::parcel::Parcel;
 use crate::plan::Plan;
 use crate::sandbox::Sandbox;
 use crate::warden::Steering;
-use crate::warden::finish::finish;
+use crate::warden::finish::{Before, finish};
 use crate::warden::outgoing::Outgoing;
 use crate::warden::start::{Jar, Look, Streams};
 use crate::warden::steer::Steer;
@@ -189,7 +189,7 @@ impl Core {
             let emptied = jar.empty();
             self.finished(slot, &jar);
             return match (watched, emptied) {
-                (Ok(watched), Ok(ended)) => outcome(finish(plan, jar, None, watched, ended)?),
+                (Ok(watched), Ok(ended)) => outcome(finish(plan, jar, Before::default(), watched, ended)?),
                 (Err(error), _) | (_, Err(error)) => {
                     self.leave(jar);
                     Err(error)

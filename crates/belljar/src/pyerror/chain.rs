@@ -17,7 +17,7 @@ pub struct Link {
     /// Its text; of a group, its message.
     #[serde(default)]
     pub message: String,
-    /// Its arguments. Data is as docs/agent.md has it.
+    /// Its arguments. Data is as docs/reference/agent.md has it.
     pub args: Vec<Value>,
     /// Its attributes.
     pub state: Vec<(String, Value)>,

@@ -8,6 +8,7 @@ mod modules;
 mod notebook;
 
 use super::PythonError;
+use crate::hint::Hint;
 use crate::policy::{Network, Policy};
 
 /// What a hint must know of the jar that the exception came from.
@@ -44,7 +45,7 @@ impl From<&Policy> for HintContext {
 }
 
 /// What to do about an exception in a jar, if there is something to say.
-pub fn hint(error: &PythonError, context: &HintContext) -> Option<String> {
+pub fn hint(error: &PythonError, context: &HintContext) -> Option<Hint> {
     modules::hint(error, context)
         .or_else(|| jar::hint(error, context))
         .or_else(|| builtin::hint(error))

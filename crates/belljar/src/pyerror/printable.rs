@@ -2,7 +2,25 @@
 
 use std::borrow::Cow;
 
-/// Takes out escape sequences and control characters other than newline and tab, and marks that reorder text.
+/// Whether a terminal obeys a character or does not show it, or text is reordered by it. The one list of these: whatever
+/// shows text of others asks here, and python/tests/test_escapes.py compares it with what the package writes out.
+pub fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Takes out escape sequences, and what is harmful but for newline and tab.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_plain) {
         return Cow::Borrowed(text);
@@ -22,9 +40,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 fn is_plain(c: char) -> bool {
-    matches!(c, '\n' | '\t')
-        || !(c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+    matches!(c, '\n' | '\t') || !is_harmful(c)
 }
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -82,6 +98,7 @@ mod tests {
             ("\u{1b}cx", "x"),
             ("\u{1b}", ""),
             ("\u{202e}abc\u{2066}", "abc"),
+            ("\u{61c}a\u{ad}b\u{200b}c\u{feff}\u{e0041}", "abc"),
             ("h\u{e9} \u{1f40d}", "h\u{e9} \u{1f40d}"),
         ] {
             assert_eq!(printable(text), plain, "{text:?}");

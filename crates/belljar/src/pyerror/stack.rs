@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::hint::{Hint, Setting};
+
 use super::{Frame, PythonError, is_library, printable};
 
 /// The dump itself stops at 100 frames.
@@ -22,10 +24,11 @@ impl PythonError {
         // The library that it waits in says less than the line of the user's that called it.
         let own = frames.iter().rfind(|frame| !is_library(&frame.file));
         let place = own.or(frames.last())?;
-        let hint = format!(
-            "the code was at line {} of {} (in {}) when its time was up; make that faster, or give it longer with --timeout",
+        let hint = Hint::code(format!(
+            "the code was at line {} of {} (in {}) when its time was up; make that faster",
             place.line, place.file, place.function
-        );
+        ));
+        let hint = hint.say(", or give it longer with ").set(Setting::Timeout);
         Some(Self {
             type_name: "TimeoutError".into(),
             message: format!("timed out after {} s", timeout.as_secs_f64()),
@@ -80,7 +83,7 @@ mod tests {
         assert_eq!(error.frames.len(), 3);
         assert_eq!(error.frames[0].function, "<module>");
         assert_eq!(
-            error.hint.unwrap(),
+            error.hint.unwrap().in_flags(),
             "the code was at line 7 of /script/a.py (in work) when its time was up; make that faster, or give it longer with --timeout"
         );
         let waits = "  File \"/usr/lib/python3.11/selectors.py\", line 468 in select\n";

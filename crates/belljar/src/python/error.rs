@@ -1,11 +1,11 @@
 //! Why no interpreter could be had. One line each: which, what is wrong with it, and what to name instead.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
 use super::Version;
 use crate::error::{Hinted, next_step};
+use crate::hint::{Hint, Setting};
 
 /// Why no interpreter could be had.
 #[derive(Debug, thiserror::Error)]
@@ -124,31 +124,38 @@ pub enum InterpreterError {
 }
 
 impl Hinted for InterpreterError {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         let step = match self {
-            Self::NotFound { .. } => "name one with --python PATH",
+            Self::NotFound { .. } => return Some(named("name one with")),
             Self::Request(_) => "write a version such as 3.12, or a path with a slash in it",
             Self::Unreadable { cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
-                "name one that you may read with --python PATH"
+                return Some(named("name one that you may read with"));
             }
-            Self::Unreadable { .. } => "name one that is there with --python PATH",
-            Self::NotExecutable(_) => "name the program of a CPython with --python PATH",
-            Self::Shim(_) => "name the real interpreter with --python PATH",
-            Self::NotPython(_) => "name a CPython with --python PATH",
-            Self::NoStdlib(_) => "name an installed CPython with --python PATH",
-            Self::StrayStdlib { .. } => "name another interpreter with --python PATH",
-            Self::TooOld { .. } => "name one with --python PATH",
-            Self::NotCpython { .. } => "name a CPython 3.10 or later with --python PATH",
+            Self::Unreadable { .. } => return Some(named("name one that is there with")),
+            Self::NotExecutable(_) => return Some(named("name the program of a CPython with")),
+            Self::Shim(_) => return Some(named("name the real interpreter with")),
+            Self::NotPython(_) => return Some(named("name a CPython with")),
+            Self::NoStdlib(_) => return Some(named("name an installed CPython with")),
+            Self::StrayStdlib { .. } => return Some(named("name another interpreter with")),
+            Self::TooOld { .. } => return Some(named("name one with")),
+            Self::NotCpython { .. } => return Some(named("name a CPython 3.10 or later with")),
             Self::NotVenv(_) | Self::UnreadableVenv { .. } => "make one with `python3 -m venv DIR`",
             Self::BrokenVenv { venv, .. } => {
                 return Some(format!("make it again with `python3 -m venv --clear {venv}`").into());
             }
             Self::VenvVersion { .. } => "leave one of the two out",
             Self::Hidden { .. } => "choose another target, such as /data",
-            Self::Library { .. } => "install that library, or name another interpreter with --python PATH",
+            Self::Library { .. } => {
+                return Some(named("install that library, or name another interpreter with"));
+            }
         };
         Some(step.into())
     }
+}
+
+/// Asks for another interpreter.
+fn named(how: &'static str) -> Hint {
+    Hint::from(how).say(" ").set_to(Setting::Python, ["PATH"])
 }
 
 fn list(before: &str, items: &[String]) -> String {

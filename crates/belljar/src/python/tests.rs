@@ -172,7 +172,7 @@ fn unknown_shim_is_named() {
     stage.write("bin/python3", "#!/bin/sh\nexec manager exec python3\n", 0o755);
     assert_eq!(
         stage.refusal(None, None),
-        "@/bin/python3 is a shim that starts some other Python; name the real interpreter with --python PATH"
+        "@/bin/python3 is a shim that starts some other Python; name the real interpreter with .python(PATH)"
     );
 }
 
@@ -202,7 +202,7 @@ fn version_is_searched_in_pyenv_uv_and_opt() {
         stage.refusal(Some("3.14"), None),
         "python 3.14 was not found; found 3.12.1 at @/pyenv/versions/3.12.1/bin/python3.12, \
          3.12.9 at @/uv/cpython-3.12.9-linux-x86_64-gnu/bin/python3.12, 3.13 at @/opt/python/cp313/bin/python3.13; \
-         looked in PATH, @/pyenv/versions, @/uv, @/opt/python*; name one with --python PATH"
+         looked in PATH, @/pyenv/versions, @/uv, @/opt/python*; name one with .python(PATH)"
     );
 }
 
@@ -214,7 +214,7 @@ fn newer_version_is_tried_and_older_is_refused() {
     stage.install("opt/python3.9", 9, Some(18));
     assert_eq!(
         stage.refusal(Some("3.9"), None),
-        "@/opt/python3.9/bin/python3.9 is Python 3.9.18, and belljar needs CPython 3.10 or later; name one with --python PATH"
+        "@/opt/python3.9/bin/python3.9 is Python 3.9.18, and belljar needs CPython 3.10 or later; name one with .python(PATH)"
     );
 }
 
@@ -225,7 +225,7 @@ fn what_is_not_cpython_is_named() {
     stage.link("opt/pypy/bin/python3", "pypy3.10");
     assert_eq!(
         stage.refusal(Some("opt/pypy"), None),
-        "@/opt/pypy/bin/python3 is pypy, not CPython; name a CPython 3.10 or later with --python PATH"
+        "@/opt/pypy/bin/python3 is pypy, not CPython; name a CPython 3.10 or later with .python(PATH)"
     );
 }
 
@@ -249,17 +249,17 @@ fn bad_requests_are_one_clear_line_each() {
         (
             Some("./nowhere"),
             None,
-            "interpreter @/./nowhere cannot be used: No such file or directory (os error 2); name one that is there with --python PATH",
+            "interpreter @/./nowhere cannot be used: No such file or directory (os error 2); name one that is there with .python(PATH)",
         ),
         (
             Some("./plain"),
             None,
-            "interpreter @/./plain is not an executable file; name the program of a CPython with --python PATH",
+            "interpreter @/./plain is not an executable file; name the program of a CPython with .python(PATH)",
         ),
         (
             Some("lost/python3.12"),
             None,
-            "@/lost/python3.12 has no standard library (lib/python3.X/os.py) above it; name an installed CPython with --python PATH",
+            "@/lost/python3.12 has no standard library (lib/python3.X/os.py) above it; name an installed CPython with .python(PATH)",
         ),
         (
             None,

@@ -1,10 +1,10 @@
 //! Why a requirement is refused. One line each: the item as it was written, what is wrong with it, and what to do instead.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
 use crate::error::{Hinted, next_step};
+use crate::hint::{Hint, Setting};
 
 /// What requirements look like.
 pub(super) const EXAMPLE: &str = "write for example pandas>=2, or pandas>=2; python_version > '3.10'";
@@ -39,7 +39,7 @@ pub enum RequirementError {
         /// The item.
         item: String,
         /// What to do instead.
-        hint: &'static str,
+        hint: Hint,
     },
     /// A path.
     #[error("`{item}` is a path{}", next_step(self.hint()))]
@@ -258,12 +258,17 @@ pub enum RequirementError {
 }
 
 impl Hinted for RequirementError {
-    fn hint(&self) -> Option<Cow<'_, str>> {
+    fn hint(&self) -> Option<Hint> {
         let step = match self {
             Self::Syntax { .. } | Self::Character { .. } => EXAMPLE,
-            Self::Option { hint, .. } => hint,
+            Self::Option { hint, .. } => return Some(hint.clone()),
             Self::Path { .. } => {
-                "name a package of the index, or a wheel as `name @ file:///folder/name.whl` with --allow-urls"
+                return Some(
+                    Hint::from(
+                        "name a package of the index, or a wheel as `name @ file:///folder/name.whl` with ",
+                    )
+                    .set(Setting::AllowUrls),
+                );
             }
             Self::FileName { .. } => "name a package of the index",
             Self::Module { item, distribution } => {
@@ -272,10 +277,12 @@ impl Hinted for RequirementError {
                 );
             }
             Self::Standard { .. } => "leave it out: every guest can import it",
-            Self::Url { .. } => "allow that with --allow-urls",
+            Self::Url { .. } => return Some(Hint::from("allow that with ").set(Setting::AllowUrls)),
             // What is wrong with these says what to write.
             Self::Link { .. } | Self::Toml { .. } => return None,
-            Self::Build { .. } => "allow that in a jar with --allow-builds",
+            Self::Build { .. } => {
+                return Some(Hint::from("allow that in a jar with ").set(Setting::AllowBuilds));
+            }
             Self::HashOfRange { .. } => "pin it with `==`",
             Self::Hash { .. } => "write sha256:, sha384: or sha512: and the digest in hexadecimal",
             Self::OtherFiles { .. } => "check where they come from, and write the hashes again",
@@ -295,7 +302,10 @@ impl Hinted for RequirementError {
             } => "put it in quotes",
             Self::Kind { .. } => "change it in the file, or write the file again",
             Self::Missing { key } if key == "[project]" => {
-                "add it with `dependencies = [...]`, or name a group of the file with --group"
+                return Some(
+                    Hint::from("add it with `dependencies = [...]`, or name a group of the file with ")
+                        .set(Setting::Group),
+                );
             }
             Self::Missing { .. } => "write the file again",
             Self::UnknownKey { known, .. } => return Some(format!("there are {known}").into()),

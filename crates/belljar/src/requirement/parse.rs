@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cursor::Cursor;
 use super::error::printable;
 use super::{Allow, Requirement, RequirementError, link, marker, name, specifier};
+use crate::hint::{Hint, Setting};
 use crate::python::known::{is_standard, meant};
 
 /// The longest requirement, without its hashes.
@@ -137,7 +138,12 @@ fn option(text: &str) -> RequirementError {
         | "--find-links" | "--no-index" | "--trusted-host" | "--client-cert" | "--cert" | "--proxy" => {
             "give index settings by uv's or pip's own settings"
         }
-        "--no-binary" => "allow packages to be built with --allow-builds",
+        "--no-binary" => {
+            return RequirementError::Option {
+                item: printable(text),
+                hint: Hint::from("allow packages to be built with ").set(Setting::AllowBuilds),
+            };
+        }
         "--hash" => "write it after the requirement that it belongs to",
         short if short.starts_with("-r") || short.starts_with("-c") => {
             "name each file of requirements itself"
@@ -149,7 +155,7 @@ fn option(text: &str) -> RequirementError {
     };
     RequirementError::Option {
         item: printable(text),
-        hint,
+        hint: hint.into(),
     }
 }
 

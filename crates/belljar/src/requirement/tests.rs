@@ -32,10 +32,14 @@ fn canonical(text: &str, allow: Allow) -> String {
 
 /// A refusal as it is told, but for the example that ends each mistake in an item.
 fn told(error: RequirementError) -> String {
-    if error.hint().as_deref() == Some(EXAMPLE) {
+    if error.hint() == Some(EXAMPLE.into()) {
         error.message()
     } else {
-        error.to_string()
+        format!(
+            "{}{}",
+            error.message(),
+            crate::error::next_step(error.hint().map(|hint| hint.in_flags()))
+        )
     }
 }
 

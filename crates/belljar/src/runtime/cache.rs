@@ -2,11 +2,13 @@
 //! millisecond; a file that another user could have written is not read.
 
 use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use rustix::fs::{Mode, OFlags};
 
 use super::{COMPILE, SOURCE};
+use crate::cache::{self, Cache, CacheError};
 use crate::plan::Plan;
 
 /// Far more than the runtime ever compiles to.
@@ -36,19 +38,17 @@ impl Entry {
             i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec())
         );
         Some(Self {
-            folder: folder()?.join("belljar/runtime"),
+            folder: cache::named(|name| std::env::var_os(name))?.join("runtime"),
             name,
         })
     }
 
     /// The file and its size.
     pub(super) fn open(&self) -> Option<(File, usize)> {
-        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits() as i32;
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(self.folder.join(&self.name))
-            .ok()?;
+        let cache = Cache::find(&self.folder).ok()?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(cache.folder()?, &self.name, flags, Mode::empty()).ok()?;
+        let file = File::from(file);
         let metadata = file.metadata().ok()?;
         let ours = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
         if !metadata.is_file() || !ours || metadata.size() > LARGEST {
@@ -59,51 +59,22 @@ impl Entry {
 
     /// Whether there is a place to keep it: no home folder, a read-only one and another user's have none.
     pub(super) fn can_be_written(&self) -> bool {
-        let nearest = self.folder.ancestors().find(|folder| folder.exists());
-        nearest.is_some_and(|folder| {
-            folder.is_dir() && rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
-        })
+        Cache::find(&self.folder).is_ok_and(|cache| cache.can_be_written())
     }
 
-    /// Written aside and moved into place, so that nobody ever reads half of it. Failing is no matter.
+    /// Failing is no matter.
     pub(super) fn write(&self, bytes: &[u8]) {
-        let aside = self.folder.join(format!(".{}-{}", self.name, std::process::id()));
-        let written = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)
-            .and_then(|()| {
-                let mut file = fs::OpenOptions::new()
-                    .write(true)
-                    .create_new(true)
-                    .mode(0o600)
-                    .open(&aside)?;
-                file.write_all(bytes)?;
-                fs::rename(&aside, self.folder.join(&self.name))
-            });
+        let written = Cache::open(&self.folder).and_then(|cache| {
+            let Some(folder) = cache.folder() else {
+                return Ok(());
+            };
+            cache::write(folder, self.name.as_ref(), bytes)
+                .map_err(|error| CacheError::Io(self.folder.clone(), error))
+        });
         if let Err(error) = written {
-            tracing::debug!(%error, "the guest runtime's bytecode is not kept");
-            let _ = fs::remove_file(&aside);
+            tracing::debug!(?error, "the guest runtime's bytecode is not kept");
         }
     }
-}
-
-/// XDG_CACHE_HOME, or .cache in the home folder.
-fn folder() -> Option<PathBuf> {
-    let named = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    named("XDG_CACHE_HOME")
-        .or_else(|| named("HOME").map(|home| home.join(".cache")))
-        .filter(|path| owned(path))
-}
-
-/// Whether the nearest folder that exists is this user's own: a HOME that was inherited from someone else is not.
-fn owned(path: &Path) -> bool {
-    let nearest = path.ancestors().find_map(|path| fs::metadata(path).ok());
-    nearest.is_some_and(|metadata| metadata.uid() == rustix::process::geteuid().as_raw())
 }
 
 const fn fingerprint() -> u64 {

@@ -8,9 +8,42 @@ const MOST: usize = 1 << 16;
 /// Microseconds used by these processes and everything below them. Orphans of a jar belong to its init.
 pub(super) fn tree(roots: &[u32]) -> u64 {
     // One that has just ended is counted by whoever reaps it, at the next look.
-    let used = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).map_or(0, |stat| used(&stat));
-    let ticks: u64 = family(roots).into_iter().map(used).sum();
+    let used = |pid| Stat::of(pid).map_or(0, |stat| stat.own + stat.waited);
+    microseconds(family(roots).into_iter().map(used).sum())
+}
+
+pub(crate) fn microseconds(ticks: u64) -> u64 {
     ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second()
+}
+
+/// What the kernel tells of a process, or of a thread; times are in clock ticks.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub runs: bool,
+    pub own: u64,
+    /// Of children that it waited for.
+    pub waited: u64,
+    pub threads: u64,
+    pub start: u64,
+}
+
+impl Stat {
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The fields after its name, which may hold blanks and brackets; the state is the third of all.
+    pub(super) fn parse(stat: &str) -> Option<Self> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Self {
+            runs: fields.first() == Some(&"R"),
+            own: number(14)? + number(15)?,
+            waited: number(16)? + number(17)?,
+            threads: number(20)?,
+            start: number(22)?,
+        })
+    }
 }
 
 /// Bytes of the largest resident set that any living process of a jar has had.
@@ -19,7 +52,7 @@ pub(super) fn largest(roots: &[u32]) -> u64 {
     family(roots).into_iter().map(peak).max().unwrap_or(0)
 }
 
-fn family(roots: &[u32]) -> Vec<u32> {
+pub(super) fn family(roots: &[u32]) -> Vec<u32> {
     let mut all = roots.to_vec();
     let mut next = 0;
     while let Some(pid) = all.get(next).filter(|_| next < MOST) {
@@ -52,13 +85,6 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Clock ticks in user and kernel mode, its own and those of children that it waited for: fields 14 to 17.
-fn used(stat: &str) -> u64 {
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let fields = after_name.split_whitespace().skip(11).take(4);
-    fields.filter_map(|field| field.parse::<u64>().ok()).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,9 +92,16 @@ mod tests {
     #[test]
     fn fields_are_counted_after_a_name_that_is_hostile() {
         let stat = "7 (a) 9 (b 1 2) R 1 7 7 0 -1 4194304 100 0 0 0 11 22 33 44 20 0 1 0 5 6 7";
-        assert_eq!(used(stat), 110);
-        assert_eq!(used(""), 0);
-        assert_eq!(used("7 (x) Z"), 0);
+        let wanted = Stat {
+            runs: true,
+            own: 33,
+            waited: 77,
+            threads: 1,
+            start: 5,
+        };
+        assert_eq!(Stat::parse(stat), Some(wanted));
+        assert_eq!(Stat::parse(""), None);
+        assert_eq!(Stat::parse("7 (x) Z"), None);
     }
 
     #[test]

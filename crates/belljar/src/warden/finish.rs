@@ -1,8 +1,8 @@
 //! After the jar is empty: figures, files, and the outcome.
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use belljar_linux::process::Ended;
@@ -14,23 +14,46 @@ use super::verdict::{Disk, verdict};
 use super::watch::Watched;
 use super::weight::refuse_heavy;
 use crate::error::Error;
-use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, TrustClass};
+use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, Obeyed};
+use crate::jar::DRAFT_MODE;
 use crate::job::{Collect, InputFile};
 use crate::outcome::{Changes, Outcome, OutputFile, Usage};
-use crate::plan::Plan;
+use crate::plan::{Plan, Step};
 use crate::policy::WorkdirMode;
 use crate::pyerror::{HintContext, PythonError, hint};
 use crate::wire::{Frame, Kind};
 
-/// The caller's folder as it was before the run.
+/// Folders of the host as they were before the run.
+#[derive(Default)]
 pub(crate) struct Before {
+    /// What tools obey in those that the guest writes.
+    pub obeyed: Obeyed,
+    workdir: Option<Workdir>,
+}
+
+/// The caller's folder, if the guest gets to change it.
+struct Workdir {
     folder: OwnedFd,
+    path: PathBuf,
+    mode: u32,
     listing: Option<Listing>,
     since: SystemTime,
 }
 
-/// Looks at the caller's folder, if the guest gets to change it.
-pub(super) fn before(plan: &Plan) -> Result<Option<Before>, Error> {
+/// Looks at what the guest gets to change.
+pub(super) fn before(plan: &Plan) -> Result<Before, Error> {
+    let written = plan.steps().iter().filter_map(|step| match step {
+        Step::Protect { source, .. } => Some(source.as_path()),
+        _ => None,
+    });
+    let written: Vec<&Path> = written.collect();
+    Ok(Before {
+        obeyed: files::obeyed(&written),
+        workdir: workdir_before(plan)?,
+    })
+}
+
+fn workdir_before(plan: &Plan) -> Result<Option<Workdir>, Error> {
     let Some(workdir) = plan.workdir().filter(|workdir| workdir.mode != WorkdirMode::Read) else {
         return Ok(None);
     };
@@ -43,8 +66,12 @@ pub(super) fn before(plan: &Plan) -> Result<Option<Before>, Error> {
         WorkdirMode::Write => Some(files::scan(Folder::host(folder.as_fd()), &Bounds::default())?),
         _ => None,
     };
-    Ok(Some(Before {
+    let stat = rustix::fs::fstat(&folder)
+        .map_err(|error| Error::setup(format!("look at {}", workdir.source.display()), error))?;
+    Ok(Some(Workdir {
         folder,
+        path: workdir.source.clone(),
+        mode: stat.st_mode & 0o7777,
         listing,
         since: SystemTime::now(),
     }))
@@ -54,7 +81,7 @@ pub(super) fn before(plan: &Plan) -> Result<Option<Before>, Error> {
 pub(crate) fn finish(
     plan: &Plan,
     mut jar: Jar,
-    before: Option<Before>,
+    before: Before,
     seen: Watched,
     init: Ended,
 ) -> Result<Outcome, Error> {
@@ -82,13 +109,7 @@ pub(crate) fn finish(
     Ok(outcome)
 }
 
-fn outcome(
-    plan: &Plan,
-    jar: &Jar,
-    before: Option<Before>,
-    mut seen: Watched,
-    init: Ended,
-) -> Result<Outcome, Error> {
+fn outcome(plan: &Plan, jar: &Jar, before: Before, mut seen: Watched, init: Ended) -> Result<Outcome, Error> {
     refuse_heavy(&mut seen);
     // A slow reader of what was printed is not the guest's time.
     let wall = jar.emptied.unwrap_or_else(Instant::now).duration_since(jar.since);
@@ -107,6 +128,7 @@ fn outcome(
             .unwrap_or(init.cpu_usec.max(seen.cpu_usec))
             .saturating_sub(cpu_before) as f64
             / 1e6,
+        cpu_estimated: stats.and_then(|stats| stats.cpu_usec).is_none(),
         memory_peak: stats
             .and_then(|stats| stats.memory_peak)
             .or(Some(init.max_rss.max(seen.max_rss))),
@@ -116,15 +138,20 @@ fn outcome(
     };
     let exception = exception(plan, &seen);
     let errno = exception.as_ref().and_then(|exception| exception.errno);
-    let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk);
+    let peak = usage.memory_peak.unwrap_or(0);
+    let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk, peak);
     let clean = decided.exit_code == Some(0);
-    let (changes, files) = match (before, &seen.workdir) {
-        (Some(before), _) => host_changes(plan, &before, seen.upper.as_ref(), jar.collect.as_ref(), clean)?,
+    let (mut changes, files) = match (&before.workdir, &seen.workdir) {
+        (Some(workdir), _) => {
+            let upper = seen.upper.as_ref();
+            host_changes(plan, workdir, &before.obeyed, upper, jar.collect.as_ref(), clean)?
+        }
         (None, Some(workdir)) if plan.workdir().is_none() => {
             fresh_changes(&jar.inputs, jar.collect.as_ref(), workdir)?
         }
         _ => Default::default(),
     };
+    changes.notable.extend(before.obeyed.notes);
     Ok(Outcome {
         status: decided.status,
         limit: decided.limit,
@@ -230,34 +257,58 @@ fn fresh_changes(
 /// not applied, if the caller wants it.
 fn host_changes(
     plan: &Plan,
-    before: &Before,
+    workdir: &Workdir,
+    obeyed: &Obeyed,
     upper: Option<&OwnedFd>,
     collect: Option<&Collect>,
     clean: bool,
 ) -> Result<(Changes, Vec<OutputFile>), Error> {
-    let folder = Folder::host(before.folder.as_fd());
+    let folder = Folder::host(workdir.folder.as_fd());
     let bounds = Bounds::default();
-    if let Some(listing) = &before.listing {
+    if let Some(listing) = &workdir.listing {
         let mut changes = files::changes(listing, &files::scan(folder, &bounds)?);
-        changes.notable = notable(&changes);
+        let mode = rustix::fs::fstat(&workdir.folder).map(|stat| stat.st_mode & 0o7777);
+        if mode.is_ok_and(|mode| mode != workdir.mode) {
+            changes.modified.insert(0, ".".into());
+        }
+        if changes.truncated {
+            changes.notable = files::notable_beyond(listing, workdir.since, &workdir.path, obeyed);
+        }
+        changes
+            .notable
+            .extend(files::notable(&changes, &workdir.path, obeyed));
         return Ok((changes, Vec::new()));
     }
     let Some(upper) = upper else {
         return Ok(Default::default());
     };
+    // Before it is read, which may have to change it.
+    let mode = rustix::fs::fstat(upper).map(|stat| stat.st_mode & 0o7777);
     let upper = Folder::jar(upper.as_fd());
     let draft = files::draft_changes(upper, folder, &bounds)?;
     let mut changes = draft.summary();
-    changes.notable = notable(&changes);
+    if let Some(mode) = mode.ok().filter(|mode| *mode != DRAFT_MODE) {
+        let reason = format!("only its mode changed, to {mode:o}; modes are not applied");
+        changes.skipped.insert(".".into(), reason);
+    }
+    // The guest has written none of it, so what it leads to is what it led to before the run.
+    let obeyed = match draft.changes.is_empty() {
+        true => Obeyed::default(),
+        false => files::obeyed(&[&workdir.path]),
+    };
+    changes.notable = files::notable(&changes, &workdir.path, &obeyed);
+    changes.notable.extend(obeyed.notes.clone());
+    let options = ApplyOptions {
+        since: Some(workdir.since),
+        folder: workdir.path.clone(),
+        obeyed,
+        ..ApplyOptions::default()
+    };
     if clean
         && plan
             .workdir()
             .is_some_and(|workdir| workdir.mode == WorkdirMode::Apply)
     {
-        let options = ApplyOptions {
-            since: Some(before.since),
-            ..ApplyOptions::default()
-        };
         let applied = files::apply(upper, folder, &draft, &options)?;
         changes.skipped.extend(applied.skipped);
         changes.applied = true;
@@ -266,23 +317,10 @@ fn host_changes(
     // Nothing else is left of a draft: a caller may look at it, and apply it later.
     let taken = match collect {
         Some(Collect::Take(most)) => {
-            changes.draft = files::steps(&draft);
+            changes.draft = files::steps(&draft, &options);
             files::take(upper, &mut changes, *most)
         }
         _ => Vec::new(),
     };
     Ok((changes, taken))
-}
-
-/// Changed paths that tools on the host act on, and how.
-fn notable(changes: &Changes) -> BTreeMap<String, String> {
-    let paths = changes.created.iter().chain(&changes.modified);
-    paths
-        .filter_map(|path| match files::trust_class(&files::parse(path)?) {
-            TrustClass::Plain => None,
-            TrustClass::Notable(reason) | TrustClass::Protected(reason) => {
-                Some((path.clone(), reason.to_owned()))
-            }
-        })
-        .collect()
 }

@@ -20,6 +20,7 @@ use super::outgoing::Outgoing;
 use super::pump::Input;
 use super::stream::Stream;
 use crate::error::{Error, Process};
+use crate::files::Obeyed;
 use crate::jar::{Report, Room, Sources, init, open_sources, receive};
 use crate::job::{Job, Live, Sink, Stdin};
 use crate::plan::{Namespace, Plan, Step};
@@ -176,7 +177,7 @@ impl Jar {
 }
 
 /// Builds the jar and lets it go.
-pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> {
+pub(super) fn start(plan: &Plan, mut job: Job, obeyed: &Obeyed) -> Result<(Jar, Streams), Error> {
     // The kernel counts descriptors on their way for all of a user's processes together, and lets nobody send who is
     // over its own limit: with the soft one, one guest of a plain user could keep all its other jars from starting.
     belljar_linux::rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
@@ -222,6 +223,7 @@ pub(super) fn start(plan: &Plan, mut job: Job) -> Result<(Jar, Streams), Error> 
         job: &job,
         runtime: &runtime_files,
         sources,
+        obeyed,
         report: init_report,
         warden: report.as_fd(),
         streams: guest_ends,

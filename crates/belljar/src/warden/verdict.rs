@@ -40,6 +40,7 @@ pub(super) fn verdict(
     error: Option<&PythonError>,
     errno: Option<i32>,
     disk: Disk,
+    peak: u64,
 ) -> Verdict {
     let out_of_memory = seen.kill == Some(Kill::Memory) || stats.is_some_and(|stats| stats.oom_kills > 0);
     let code = seen
@@ -60,7 +61,7 @@ pub(super) fn verdict(
         _ if signal.is_some() => Status::Signalled,
         _ => own_word(seen, code),
     };
-    let limit = limit(plan, seen, stats, error, errno, disk, out_of_memory, signal);
+    let limit = limit(plan, seen, stats, error, errno, disk, peak, out_of_memory, signal);
     Verdict {
         status,
         exit_code: code,
@@ -86,6 +87,7 @@ fn limit(
     error: Option<&PythonError>,
     errno: Option<i32>,
     disk: Disk,
+    peak: u64,
     out_of_memory: bool,
     signal: Option<i32>,
 ) -> Option<Limit> {
@@ -97,12 +99,14 @@ fn limit(
         // The exception has to tell.
         None => errno == Some(EAGAIN) && raised("BlockingIOError") || error.is_some_and(no_thread),
     };
+    // Neither a cgroup nor an rlimit counts requests that are denied, so the exception has to tell. One that a `raise` made
+    // says nothing of the limit, unless as much was used: libraries raise it anew.
+    let memory = raised("MemoryError") || raised("_ArrayMemoryError") || errno == Some(ENOMEM);
+    let near = peak >= plan.limits().memory / 4 * 3;
+    let denied = memory && (near || !error.is_some_and(PythonError::is_own));
     let full_disk = disk.full || errno == Some(ENOSPC) && !disk.no_inodes || errno == Some(EFBIG);
     [
-        (
-            out_of_memory || raised("MemoryError") || raised("_ArrayMemoryError") || errno == Some(ENOMEM),
-            Limit::Memory,
-        ),
+        (out_of_memory || denied, Limit::Memory),
         (seen.kill == Some(Kill::Deadline), Limit::Time),
         (
             seen.kill == Some(Kill::Cpu) || signal == Some(SIGXCPU) && plan.limits().cpu_seconds.is_some(),

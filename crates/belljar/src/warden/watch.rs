@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use belljar_linux::cgroup::OomEvent;
+use belljar_linux::cgroup::{Group, OomEvent};
 use belljar_linux::process;
 use rustix::event::PollFlags;
 use rustix::net::SendFlags;
@@ -21,6 +21,7 @@ use super::cpu;
 use super::foreign::Foreign;
 use super::gate::{self, Closed};
 use super::pump::Relay;
+use super::sampler::Sampler;
 use super::start::{Jar, Streams};
 use super::steer::{Steer, Wish};
 use super::stream::{PAGE, Stream};
@@ -79,6 +80,8 @@ struct Watch<'a> {
     longest: Option<Duration>,
     deadline: Option<Instant>,
     cpu_limit: Option<u64>,
+    /// Where processor time is limited and no cgroup counts it.
+    sampler: Option<Sampler>,
     oom: Option<OomEvent>,
     decoder: Decoder,
     /// One that came with the first byte of a frame that is not whole yet.
@@ -185,6 +188,9 @@ impl<'a> Watch<'a> {
             ),
             (None, None) => (None, None),
         };
+        let cpu_limit = plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64);
+        let counts = jar.group.as_ref().is_some_and(|group| group.cpu_usec().is_some());
+        let sampled = cpu_limit.is_some() && !counts;
         let looks = jar.group.is_some() && jar.warm.as_ref().is_some_and(|warm| warm.look.is_some());
         Ok(Self {
             look: looks.then(|| jar.since + LOOK),
@@ -193,7 +199,8 @@ impl<'a> Watch<'a> {
             steer,
             longest,
             deadline,
-            cpu_limit: plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64),
+            cpu_limit,
+            sampler: sampled.then(|| Sampler::new(plan.limits().cpus.ceil())),
             oom,
             decoder: Decoder::default(),
             descriptor: None,
@@ -312,12 +319,21 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn cpu_used_up(&self) -> bool {
-        self.cpu_limit.is_some_and(|limit| self.cpu_used() >= limit)
+    fn cpu_used_up(&mut self) -> bool {
+        let Some(limit) = self.cpu_limit else {
+            return false;
+        };
+        let roots = self.jar.roots();
+        let sampled = self
+            .sampler
+            .as_mut()
+            .map(|sampler| sampler.sample(|| cpu::family(&roots)));
+        let used = sampled.map(|used| used.saturating_sub(self.jar.cpu_before()));
+        used.unwrap_or_else(|| self.cpu_used()) >= limit
     }
 
     fn cpu_used(&self) -> u64 {
-        let counted = self.jar.group.as_ref().and_then(|group| group.stats().cpu_usec);
+        let counted = self.jar.group.as_ref().and_then(Group::cpu_usec);
         let used = counted.unwrap_or_else(|| cpu::tree(&self.jar.roots()));
         used.saturating_sub(self.jar.cpu_before())
     }

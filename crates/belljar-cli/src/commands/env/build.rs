@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use belljar::environment::{About, Environment, Wish};
 use belljar::policy::Policy;
-use belljar::python;
 use belljar::requirement::Requirements;
 use serde::Serialize;
 
@@ -111,14 +110,8 @@ fn sets(args: &Build) -> Result<Vec<Set>, Failure> {
             python: args.python.clone(),
             ..Policy::default()
         };
-        dependencies::choose(requirements.requires_python(), &mut policy)?;
-        let wish = Wish {
-            requirements,
-            interpreter: python::find(policy.python.as_deref(), None)?,
-            allow,
-            refresh: args.building.refresh,
-        };
-        sets.push(Set { name, wish });
+        let wish = Wish::for_policy(requirements, allow, args.building.refresh, &mut policy)?;
+        sets.extend(wish.map(|wish| Set { name, wish }));
     }
     Ok(sets)
 }

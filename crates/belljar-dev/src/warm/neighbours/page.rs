@@ -38,10 +38,10 @@ pub fn page(all: &[(User, Vec<Beside>)], machine: &Machine) -> String {
     format!(
         "# Neighbours\n\n\
          Written by `make neighbours`. A victim makes twenty calls a second, as [warm.md](warm.md) has them, in one pool with a\n\
-         neighbour that may have one processor: a loop that is busy and harmless, or something hostile. Milliseconds from the\n\
-         call to its value. The wish: none of them leaves the victim's p99 above 1.2 times of what the busy loop leaves it.\n\n\
-         The neighbours take turns of fifty calls in an order that changes, so that a drift of the machine hits all alike; one\n\
-         that dies of its limit comes back a second later. A p99 hangs on few calls, so the last column says how well the ratio\n\
+         neighbour that may have one processor: a loop that is busy and harmless, or something hostile. Times are milliseconds from the\n\
+         call to its value. The goal: no neighbour raises the victim's p99 above 1.2 times of what it is beside the busy loop.\n\n\
+         The neighbours take turns of fifty calls in an order that changes, so that a drift of the machine affects all of them. A\n\
+         neighbour that its limit ends comes back a second later. A p99 depends on few calls, so the last column says how well the ratio\n\
          is known: turns are drawn again, with repetition, and 95 of 100 such draws lie between its ends.\n\n\
          {}\n\n{}",
         machine.sentence("make neighbours"),

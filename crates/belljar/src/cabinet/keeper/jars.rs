@@ -67,6 +67,11 @@ impl Jar {
         self.template == Some(template) && self.worker.is_none() && matches!(self.state, State::Forking(_))
     }
 
+    /// Its PID 1.
+    pub(super) fn init(&self) -> i32 {
+        self.jar.init.pid() as i32
+    }
+
     /// Whether its worker has ended and is nobody's any more; a template may say so of one that runs.
     pub(super) fn is_reaped(&self, look: &Look) -> bool {
         self.worker.as_ref().is_some_and(|(pid, process)| {

@@ -1,6 +1,6 @@
 //! The keeper's loop: who is watched, and who is called when something happens.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -73,6 +73,8 @@ pub(super) struct Keeper<'a> {
     pub room: &'a Room<'a>,
     pub spec: &'a Spec,
     pub engine: &'a OwnedFd,
+    /// The way into the templates' cgroup.
+    pub groups: &'a [OwnedFd],
     poll: OwnedFd,
     /// By a number of our own; the youngest ready one makes workers.
     pub templates: HashMap<u64, Template>,
@@ -93,15 +95,25 @@ pub(super) struct Keeper<'a> {
     pub blueprint: Blueprint<'a>,
     /// The last order to a template, with the number of cgroups in it.
     pub order: Option<(usize, Vec<u8>)>,
+    /// When templates were looked at.
+    pub looked: Instant,
+    /// What imports had started and was killed, until it is reaped.
+    pub doomed: HashSet<i32>,
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(room: &'a Room<'a>, spec: &'a Spec, engine: &'a OwnedFd) -> io::Result<Self> {
+    pub(super) fn new(
+        room: &'a Room<'a>,
+        spec: &'a Spec,
+        engine: &'a OwnedFd,
+        groups: &'a [OwnedFd],
+    ) -> io::Result<Self> {
         let poll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Self {
             room,
             spec,
             engine,
+            groups,
             poll,
             templates: HashMap::new(),
             current: None,
@@ -115,6 +127,8 @@ impl<'a> Keeper<'a> {
             networks: Networks::new(room.plan)?,
             blueprint: Blueprint::new(room.plan)?,
             order: None,
+            looked: Instant::now(),
+            doomed: HashSet::new(),
         })
     }
 
@@ -199,6 +213,7 @@ impl<'a> Keeper<'a> {
     /// Takes every child that has ended: inits, templates, and workers whose template is gone.
     pub(super) fn reap(&mut self) {
         while let Ok(Some((pid, ended))) = process::reap_any() {
+            self.doomed.remove(&pid);
             if let Some(number) = self.workers.remove(&pid) {
                 self.worker_reaped(number, ended);
             }
@@ -209,7 +224,11 @@ impl<'a> Keeper<'a> {
         let jars = self.jars.values().filter_map(|jar| jar.deadline);
         let templates = self.templates.values().filter_map(|template| template.deadline);
         let rotation = self.rotation_due();
-        let next = jars.chain(templates).chain(rotation).min()?;
+        let next = jars
+            .chain(templates)
+            .chain(rotation)
+            .chain(self.next_look())
+            .min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
@@ -233,6 +252,9 @@ impl<'a> Keeper<'a> {
             .collect();
         for number in templates {
             self.template_late(number);
+        }
+        if late(self.next_look()) {
+            self.look_at_templates();
         }
         if late(self.rotation_due()) {
             self.rotate();

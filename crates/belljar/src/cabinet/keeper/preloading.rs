@@ -55,12 +55,26 @@ fn blamed<'a>(report: &'a [Preloaded], name: &str) -> Option<&'a Preloaded> {
 }
 
 fn is_to_blame(module: &Preloaded) -> bool {
-    !(module.threads.is_empty() && module.shared.is_empty() && module.descriptors.is_empty())
+    let left = [
+        &module.threads,
+        &module.shared,
+        &module.descriptors,
+        &module.processes,
+    ];
+    module.caught || left.iter().any(|left| !left.is_empty())
 }
 
 fn traces(module: &Preloaded) -> String {
-    let all = [&module.threads, &module.shared, &module.descriptors];
+    let all = [
+        &module.threads,
+        &module.shared,
+        &module.descriptors,
+        &module.processes,
+    ];
     let text: Vec<&str> = all.into_iter().flatten().map(String::as_str).collect();
+    if text.is_empty() {
+        return String::new();
+    }
     format!(": {}", text.join(", ").chars().take(TOLD).collect::<String>())
 }
 

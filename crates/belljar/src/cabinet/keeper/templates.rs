@@ -8,12 +8,12 @@ use rustix::io::Errno;
 
 use super::loops::{Keeper, Source};
 use super::preloading::culprits;
+use super::strangers::used;
 use crate::cabinet::Told;
 use crate::cabinet::message::{Preloaded, TemplateReady};
 use crate::cabinet::template;
+use crate::warden::sampler::Sampler;
 
-/// How long the imports of a template may take.
-const PRELOAD: Duration = Duration::from_secs(120);
 /// How long a template that was told to end may take.
 const LEAVING: Duration = Duration::from_secs(2);
 /// How much of what a template prints is kept, to say why it died.
@@ -21,8 +21,9 @@ const KEPT_OUTPUT: usize = 2048;
 
 impl Keeper<'_> {
     pub(super) fn start_template(&mut self) -> io::Result<()> {
-        let mut template = template::start(self.room, &self.preloading.modules)?;
-        template.deadline = Some(Instant::now() + PRELOAD);
+        let mut template = template::start(self.room, &self.preloading.modules, self.groups)?;
+        template.deadline = Some(Instant::now() + self.longest_import());
+        template.sampler = self.import_budget().map(|_| Sampler::new(f64::INFINITY));
         let number = self.next_template;
         self.next_template += 1;
         self.watch(&template.socket, Source::TemplateSocket(number))?;
@@ -82,7 +83,14 @@ impl Keeper<'_> {
                 return false;
             }
         };
-        if let Some(reason) = said.unable {
+        if let Some(name) = said
+            .importing
+            .filter(|name| self.preloading.modules.contains(name))
+        {
+            if let Some(template) = self.templates.get_mut(&number) {
+                template.importing = Some(name);
+            }
+        } else if let Some(reason) = said.unable {
             self.unfit(number, &[], reason);
         } else if let Some(ready) = said.ready {
             self.template_ready(number, ready);
@@ -111,8 +119,7 @@ impl Keeper<'_> {
     fn template_ready(&mut self, number: u64, ready: TemplateReady) {
         // Whoever has ended is not there any more.
         self.reap();
-        let templates = self.templates.values();
-        let known: Vec<i32> = templates.map(|template| template.process.pid() as i32).collect();
+        let known = self.known();
         let Some(template) = self.templates.get_mut(&number).filter(|template| !template.ready) else {
             return;
         };
@@ -121,6 +128,8 @@ impl Keeper<'_> {
             return self.unfit(number, &ready.modules, reason);
         }
         template.ready = true;
+        template.importing = None;
+        template.cpu_usec = used(pid);
         template.deadline = None;
         template.since = Instant::now();
         let old = self.current.replace(number);
@@ -158,7 +167,7 @@ impl Keeper<'_> {
     }
 
     /// No worker can come of this template. One with fewer imports takes its place, if nobody asked for them all.
-    fn unfit(&mut self, number: u64, report: &[Preloaded], reason: String) {
+    pub(super) fn unfit(&mut self, number: u64, report: &[Preloaded], reason: String) {
         // What it said before it was killed.
         if self
             .templates
@@ -168,14 +177,25 @@ impl Keeper<'_> {
             return;
         }
         if !self.preloading.leave_out(report, &reason) {
-            return self.go_cold(number, format!("{reason}{}", culprits(report)));
-        }
-        if let Some(template) = self.templates.get_mut(&number) {
+            self.go_cold(number, format!("{reason}{}", culprits(report)));
+        } else if let Some(template) = self.templates.get_mut(&number) {
             // Not before it is gone: to the look at the next one it would be a stranger.
             template.replaced = true;
             template.deadline = None;
             let _ = template.process.kill();
         }
+        self.end_strangers();
+    }
+
+    /// No more workers come of a template that was fit and is not any more. Those that it has made go on.
+    pub(super) fn spoiled(&mut self, number: u64, reason: String) {
+        let report = self.suspects(number);
+        let forking = self.jars.iter().filter(|(_, jar)| jar.is_forking(number));
+        for jar in forking.map(|(jar, _)| *jar).collect::<Vec<u64>>() {
+            self.jar_failed(jar, "fork a worker", Errno::PIPE.raw_os_error());
+        }
+        self.current = self.current.filter(|current| *current != number);
+        self.unfit(number, &report, reason);
     }
 
     /// No worker can come of this template, nor of another one with the same imports.
@@ -268,7 +288,10 @@ impl Keeper<'_> {
             let _ = template.process.kill();
             return;
         }
-        let reason = format!("the imports took more than {} s", PRELOAD.as_secs());
-        self.unfit(number, &[], reason);
+        let reason = format!(
+            "the imports took more than {} s",
+            self.longest_import().as_secs_f64()
+        );
+        self.unfit(number, &self.suspects(number), reason);
     }
 }

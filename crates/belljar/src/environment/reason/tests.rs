@@ -6,6 +6,7 @@ use super::said::Said;
 #[track_caller]
 fn told(stderr: &str, what: &str, next: &str) {
     let (found, step) = explain(stderr);
+    let step = step.in_flags();
     assert_eq!(found, what);
     assert!(step.contains(next), "{step}");
     assert!(!found.contains('\n') && !step.contains('\n'));
@@ -133,7 +134,7 @@ fn indexes_out_of_reach() {
         )
     ));
     assert!(
-        what.contains("http://h/simple/ wants") && next.contains("netrc"),
+        what.contains("http://h/simple/ wants") && next.in_flags().contains("netrc"),
         "{what}; {next}"
     );
 }
@@ -172,7 +173,10 @@ fn whatever_it_says_is_one_short_line() {
     ] {
         let (what, next) = explain(text);
         assert!(
-            !what.is_empty() && what.len() < 450 && !what.contains(['\n', '\u{1b}']) && !next.is_empty(),
+            !what.is_empty()
+                && what.len() < 450
+                && !what.contains(['\n', '\u{1b}'])
+                && !next.in_flags().is_empty(),
             "{what:?}"
         );
     }

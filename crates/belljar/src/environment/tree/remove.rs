@@ -2,25 +2,22 @@
 //! stack or a table of open files could follow.
 
 use std::ffi::CString;
-use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::cache;
+
 /// Names that are held at a time.
 const BATCH: usize = 1024;
 
-/// Removes a tree, or what else has this name; that there is none is no error.
+/// Removes a tree, or what else has this name; that there is none is no error. No link on the way is followed.
 pub(in crate::environment) fn remove(root: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(root) {
-        Ok(metadata) if metadata.is_dir() => empty(root).and_then(|()| fs::remove_dir(root)),
-        Ok(_) => fs::remove_file(root),
-        Err(error) => Err(error),
-    };
+    let removed = remove_once(root);
     match removed {
         // Somebody else may remove the same.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -28,11 +25,22 @@ pub(in crate::environment) fn remove(root: &Path) -> io::Result<()> {
     }
 }
 
+fn remove_once(root: &Path) -> io::Result<()> {
+    let (Some(above), Some(name)) = (root.parent(), root.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let above = cache::open_folder(above)?;
+    let name = CString::new(name.as_bytes())?;
+    if !unlink(above.as_fd(), &name)? {
+        empty(above.as_fd(), &name)?;
+        rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
 /// Takes everything out of a folder. What lies deep is moved up, so that no more than two folders are open at a time.
-fn empty(root: &Path) -> io::Result<()> {
-    // Whoever may not will be told by what fails next.
-    let _ = fs::set_permissions(root, Permissions::from_mode(0o700));
-    let top = open(rustix::fs::CWD, root)?;
+fn empty(above: BorrowedFd<'_>, name: &CString) -> io::Result<()> {
+    let top = open(above, name)?;
     let mut moved = 0;
     loop {
         let names = names(top.as_fd())?;
@@ -111,6 +119,8 @@ fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Deeper than any path can be, and than a table of open files.
@@ -163,6 +173,10 @@ mod tests {
         }
         remove(&tree).unwrap();
         assert!(!tree.exists());
+        // Nor is a link on the way.
+        std::os::unix::fs::symlink(&kept, stage.path().join("away")).unwrap();
+        assert!(remove(&stage.path().join("away/file")).is_err());
+        assert!(kept.join("file").exists());
         let link = stage.path().join("alone");
         std::os::unix::fs::symlink(&kept, &link).unwrap();
         remove(&link).unwrap();

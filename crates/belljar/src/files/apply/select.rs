@@ -23,16 +23,29 @@ pub(super) fn select<'a>(
     }
     // What was to be replaced by something left out stays, and so does the folder around what stays.
     let keeps: HashSet<&[u8]> = left.iter().flat_map(|path| ancestors(path)).collect();
+    let mut stay: HashSet<&[u8]> = HashSet::new();
     taken.retain(|change| {
         let beneath = || ancestors(&change.path).any(|folder| left.contains(folder));
         let stays = change.action == Action::Delete
             && (left.contains(&change.path[..]) || keeps.contains(&change.path[..]) || beneath());
         if stays {
+            stay.insert(&change.path);
             skipped
                 .entry(display(&change.path))
                 .or_insert_with(|| "not deleted: something in it or its place is left out".into());
         }
         !stays
+    });
+    // Nor can there be another thing in the place of what stays.
+    taken.retain(|change| {
+        let taken_up = change.action == Action::Create && stay.contains(&change.path[..]);
+        if taken_up {
+            skipped.insert(
+                display(&change.path),
+                "not made: what is in its place stays, because something in that is left out".into(),
+            );
+        }
+        !taken_up
     });
     taken
 }
@@ -52,6 +65,11 @@ fn refusal(change: &DraftChange, options: &ApplyOptions) -> Option<String> {
         return Some(format!(
             "protected: {reason}; --apply leaves it out, and a run with --workdir alone can make a new one"
         ));
+    }
+    if let Some(reason) = options.obeyed.reason_in(&options.folder, &change.path)
+        && !is_allowed(&change.path, options)
+    {
+        return Some(format!("protected: {reason}; --apply leaves it out"));
     }
     match (&change.action, &change.kind) {
         (Action::Delete, _) | (_, Kind::File | Kind::Folder { .. }) => None,

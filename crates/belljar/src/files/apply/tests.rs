@@ -294,7 +294,7 @@ fn steps_are_what_applying_does_and_say_what_it_leaves_out() {
          && echo evil > .envrc && mkdir .git && echo > .git/config",
     );
     let draft = overlay.draft();
-    let steps = steps(&draft);
+    let steps = steps(&draft, &ApplyOptions::default());
     let file = |executable| Step::File { executable };
     let done: Vec<(&str, &Step)> = steps
         .iter()

@@ -115,11 +115,11 @@ fn examples_and_defaults_of_the_reference_are_true() {
 
 #[test]
 fn manual_has_the_reference() {
-    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policy.md");
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/policy.md");
     let text = fs::read_to_string(manual).unwrap();
     assert!(
         text.contains(&reference()),
-        "docs/policy.md must have this table:\n{}",
+        "docs/reference/policy.md must have this table:\n{}",
         reference()
     );
     for name in ["strict", "data", "jupyter", "default"] {
@@ -135,7 +135,7 @@ fn slips_are_named_with_their_line() {
     );
     assert_eq!(
         refusal("colour = 1"),
-        "jar.toml:1: unknown key `colour`; `docs/policy.md` lists the keys"
+        "jar.toml:1: unknown key `colour`; `docs/reference/policy.md` lists the keys"
     );
     assert_eq!(
         refusal("[profile.ci]\npid = 1"),
@@ -143,7 +143,7 @@ fn slips_are_named_with_their_line() {
     );
     assert_eq!(
         refusal("[profile.ci.profile.x]\n"),
-        "jar.toml:1: unknown key `profile`; `docs/policy.md` lists the keys"
+        "jar.toml:1: unknown key `profile`; `docs/reference/policy.md` lists the keys"
     );
     assert_eq!(
         refusal("system = 1"),
@@ -161,7 +161,7 @@ fn slips_are_named_with_their_line() {
     assert!(refusal("pids = 1\npids = 2").starts_with("jar.toml:2: not valid TOML: duplicate key"));
     assert_eq!(
         refusal("mount = [{ source = \"/a\", mode = \"rw\" }]"),
-        "jar.toml:1: unknown key `mount.mode`; `docs/policy.md` lists the keys"
+        "jar.toml:1: unknown key `mount.mode`; `docs/reference/policy.md` lists the keys"
     );
 }
 

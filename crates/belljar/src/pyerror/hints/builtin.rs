@@ -1,9 +1,41 @@
 //! The common builtin errors.
 
 use super::{between, notebook};
+use crate::hint::{Hint, Setting};
 use crate::pyerror::PythonError;
 
-pub(super) fn hint(error: &PythonError) -> Option<String> {
+pub(super) fn hint(error: &PythonError) -> Option<Hint> {
+    if let Some(missing) = missing_library(error) {
+        return Some(missing);
+    }
+    if matches!(error.class(), "SyntaxError" | "IndentationError" | "TabError")
+        && let Some(line) = notebook::hint(error)
+    {
+        return Some(line);
+    }
+    text(error).map(Hint::code)
+}
+
+/// What only the caller can bring.
+fn missing_library(error: &PythonError) -> Option<Hint> {
+    let message = error.message.as_str();
+    if error.class() != "ImportError" {
+        return None;
+    }
+    if message.contains("attempted relative import") {
+        let hint = Hint::code("a relative import works only in a package");
+        let hint = hint.say("; run it with `run -m PACKAGE.MODULE ");
+        return Some(hint.set_to(Setting::Workdir, ["DIR"]).say("`"));
+    }
+    message.contains("cannot open shared object file").then(|| {
+        Hint::code("a system library is missing in the jar; use a wheel that brings it")
+            .say(", or ")
+            .set(Setting::Mount)
+            .say(" its folder")
+    })
+}
+
+fn text(error: &PythonError) -> Option<String> {
     let message = error.message.as_str();
     let text = match error.class() {
         "NameError" | "UnboundLocalError" => return name(error),
@@ -11,9 +43,7 @@ pub(super) fn hint(error: &PythonError) -> Option<String> {
         "ImportError" => return import(error),
         "TypeError" => return kind(message),
         "ValueError" => return value(message),
-        "SyntaxError" | "IndentationError" | "TabError" => {
-            return notebook::hint(error).or_else(|| syntax(error));
-        }
+        "SyntaxError" | "IndentationError" | "TabError" => return syntax(error),
         "KeyError" => format!("there is no key {message}; look at the keys first, or use .get() with a default"),
         "IndexError" => "the index is past the end; check len() first, and remember that counting starts at 0".into(),
         "ZeroDivisionError" => "the divisor is zero; check for it (an empty list has length 0) before dividing".into(),
@@ -126,18 +156,6 @@ fn import(error: &PythonError) -> Option<String> {
     if message.contains("circular import") || message.contains("partially initialized") {
         return Some(
             "two modules import each other, or a file of yours has the module's name; rename or restructure"
-                .into(),
-        );
-    }
-    if message.contains("attempted relative import") {
-        return Some(
-            "a relative import works only in a package; run it with `run -m PACKAGE.MODULE --workdir DIR`"
-                .into(),
-        );
-    }
-    if message.contains("cannot open shared object file") {
-        return Some(
-            "a system library is missing in the jar; use a wheel that brings it, or --mount its folder"
                 .into(),
         );
     }

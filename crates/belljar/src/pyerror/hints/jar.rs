@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{HintContext, between, bytes};
+use crate::hint::{Hint, Setting};
 use crate::policy::{Network, can_be_shown};
 use crate::pyerror::PythonError;
 
@@ -32,52 +33,56 @@ const UNREACHABLE: &[&str] = &[
     "gaierror",
 ];
 
-pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<String> {
+pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<Hint> {
     limit(error, context)
         .or_else(|| network(error, context))
         .or_else(|| files(error, context))
 }
 
-fn limit(error: &PythonError, context: &HintContext) -> Option<String> {
+fn limit(error: &PythonError, context: &HintContext) -> Option<Hint> {
     let message = error.message.as_str();
     let class = error.class();
     let memory = error.is("MemoryError")
         || message.contains("Cannot allocate memory")
         || message.contains("Unable to allocate");
-    if memory || error.errno == Some(ENOMEM) {
+    if (memory || error.errno == Some(ENOMEM)) && !error.is_own() {
         let limit = bytes(context.memory);
-        return Some(format!(
-            "the memory limit is {limit}; work on smaller pieces, or raise it with --memory"
-        ));
+        let hint = Hint::code(format!("the memory limit is {limit}; work on smaller pieces"));
+        return Some(hint.say(", or raise it with ").set(Setting::Memory));
     }
     if message.contains("can't start new thread")
         || class == "BlockingIOError"
             && error.errno == Some(EAGAIN)
             && message.contains("Resource temporarily unavailable")
     {
-        return Some(format!(
-            "the limit is {} processes and threads; use fewer workers, or raise it with --pids",
+        let hint = Hint::code(format!(
+            "the limit is {} processes and threads; use fewer workers",
             context.pids
         ));
+        return Some(hint.say(", or raise it with ").set(Setting::Pids));
     }
     match error.errno? {
-        ENOSPC => Some(format!(
-            "the disk of the jar is {}; write less, or raise it with --disk",
-            bytes(context.disk)
-        )),
-        EMFILE => Some(format!(
+        ENOSPC => {
+            let hint = Hint::code(format!(
+                "the disk of the jar is {}; write less",
+                bytes(context.disk)
+            ));
+            Some(hint.say(", or raise it with ").set(Setting::Disk))
+        }
+        EMFILE => Some(Hint::code(format!(
             "the limit is {} open files; close files when done, best with a `with` block",
             context.open_files
-        )),
+        ))),
         EFBIG => Some(
-            "the file grew past the limit on the size of one file; write less, or raise it with --file-size"
-                .into(),
+            Hint::code("the file grew past the limit on the size of one file; write less")
+                .say(", or raise it with ")
+                .set(Setting::FileSize),
         ),
         _ => None,
     }
 }
 
-fn network(error: &PythonError, context: &HintContext) -> Option<String> {
+fn network(error: &PythonError, context: &HintContext) -> Option<Hint> {
     let texts = || {
         std::iter::once(&error.message)
             .chain(&error.causes)
@@ -89,20 +94,28 @@ fn network(error: &PythonError, context: &HintContext) -> Option<String> {
     let refused = *found == "Connection refused" || texts().any(|text| text.contains("Connection refused"));
     match context.network {
         Network::None => Some(
-            "the network is off in this jar, so work with the data that is here; --network loopback allows connections inside the \
-             jar, --network host shares the host's network"
-                .into(),
+            Hint::code("the network is off in this jar, so work with the data that is here")
+                .say("; ")
+                .set_to(Setting::Network, ["loopback"])
+                .say(" allows connections inside the jar, ")
+                .set_to(Setting::Network, ["host"])
+                .say(" shares the host's network"),
         ),
-        Network::Loopback if refused => Some("nothing listens on that port inside the jar; start the server in the same run first".into()),
-        Network::Loopback => {
-            Some("only the jar's own loopback is reachable (127.0.0.1); --network host shares the host's network".into())
-        }
-        Network::Host if refused => Some("nothing listens on that address and port".into()),
+        Network::Loopback if refused => Some(Hint::code(
+            "nothing listens on that port inside the jar; start the server in the same run first",
+        )),
+        Network::Loopback => Some(
+            Hint::code("only the jar's own loopback is reachable (127.0.0.1)")
+                .say("; ")
+                .set_to(Setting::Network, ["host"])
+                .say(" shares the host's network"),
+        ),
+        Network::Host if refused => Some(Hint::code("nothing listens on that address and port")),
         Network::Host => None,
     }
 }
 
-fn files(error: &PythonError, context: &HintContext) -> Option<String> {
+fn files(error: &PythonError, context: &HintContext) -> Option<Hint> {
     let path = error.filename.as_deref().or_else(|| quoted(&error.message));
     let errno = error.errno.or_else(|| by_class(error.class()));
     match errno? {
@@ -112,45 +125,61 @@ fn files(error: &PythonError, context: &HintContext) -> Option<String> {
                 path.starts_with("/jar") || path.starts_with("/tmp") || !path.starts_with('/')
             });
             if own && errno != Some(EROFS) {
-                return Some(format!("{what} does not allow this; check its mode and owner"));
+                return Some(Hint::code(format!(
+                    "{what} does not allow this; check its mode and owner"
+                )));
             }
-            Some(format!(
-                "{what} cannot be changed in a jar; write to /jar (the working directory) or /tmp, or pass --mount SRC:DST:rw"
-            ))
+            let hint = Hint::code(format!(
+                "{what} cannot be changed in a jar; write to /jar (the working directory) or /tmp"
+            ));
+            Some(hint.say(", or pass ").set_to(Setting::Mount, ["SRC:DST:rw"]))
         }
         2 => missing(error, path?, context),
         _ => None,
     }
 }
 
-fn missing(error: &PythonError, path: &str, context: &HintContext) -> Option<String> {
+fn missing(error: &PythonError, path: &str, context: &HintContext) -> Option<Hint> {
     let spawned = error
         .frames
         .iter()
         .any(|frame| frame.file.ends_with("/subprocess.py"));
     if spawned && !path.contains('/') {
-        return Some(format!(
-            "there is no program {path:?} on the jar's PATH; use a Python module instead, or --mount it"
+        let hint = Hint::code(format!(
+            "there is no program {path:?} on the jar's PATH; use a Python module instead"
         ));
+        return Some(hint.say(", or ").set(Setting::Mount).say(" it"));
     }
     if path.starts_with("/jar") || path.starts_with("/tmp") || !path.starts_with('/') {
         return Some(if context.workdir {
-            format!("{path:?} is not in the working directory; list it with os.listdir() and check the name")
+            Hint::code(format!(
+                "{path:?} is not in the working directory; list it with os.listdir() and check the name"
+            ))
         } else {
-            format!(
-                "/jar starts empty, so {path:?} is not there; pass --workdir DIR to show the folder that has it, or --mount SRC:DST"
-            )
+            Hint::code(format!("/jar starts empty, so {path:?} is not there"))
+                .say("; pass ")
+                .set_to(Setting::Workdir, ["DIR"])
+                .say(" to show the folder that has it, or ")
+                .set_to(Setting::Mount, ["SRC:DST"])
         });
     }
     if !can_be_shown(Path::new(path)) {
-        return Some(format!(
-            "files of the host are not visible in a jar, and {path} is belljar's own place there; show a file under another name with \
-             --mount SRC:/data"
+        let hint = Hint::code(format!(
+            "files of the host are not visible in a jar, and {path} is belljar's own place there"
         ));
+        return Some(
+            hint.say("; show a file under another name with ")
+                .set_to(Setting::Mount, ["SRC:/data"]),
+        );
     }
-    Some(format!(
-        "files of the host are not visible in a jar; pass --mount {path}, or --workdir for a whole folder"
-    ))
+    Some(
+        Hint::code("files of the host are not visible in a jar")
+            .say("; pass ")
+            .set_to(Setting::Mount, [path])
+            .say(", or ")
+            .set(Setting::Workdir)
+            .say(" for a whole folder"),
+    )
 }
 
 fn by_class(class: &str) -> Option<i32> {

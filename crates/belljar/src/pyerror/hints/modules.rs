@@ -1,31 +1,35 @@
 //! Modules that are not there.
 
 use super::{HintContext, between};
+use crate::hint::{Hint, Setting};
 use crate::nearest::nearest;
 use crate::pyerror::PythonError;
 use crate::python::known::{distribution, standard_library};
 
-pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<String> {
+pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<Hint> {
     if !error.is("ModuleNotFoundError") {
         return None;
     }
     let module = between(&error.message, "No module named '", "'")?;
     let top = module.split('.').next().unwrap_or(module);
     if error.message.ends_with("is not a package") {
-        return Some(format!(
+        return Some(Hint::code(format!(
             "a file named {top}.py hides the package of that name; rename your file"
-        ));
+        )));
     }
     if top == "pip" || top == "ensurepip" {
         return Some(
-            "a jar cannot install packages; name what it needs with --with, and it is there from the start"
-                .into(),
+            Hint::code("a jar cannot install packages")
+                .say("; name what it needs with ")
+                .set(Setting::Dependencies)
+                .say(", and it is there from the start"),
         );
     }
     if standard_library().any(|name| name == top) {
-        return Some(format!(
-            "{module} is not part of this interpreter's standard library; try another one with --python"
+        let hint = Hint::code(format!(
+            "{module} is not part of this interpreter's standard library"
         ));
+        return Some(hint.say("; try another one with ").set(Setting::Python));
     }
     let wanted = imported(error, top).unwrap_or(module);
     let known = prefixes(wanted).find_map(distribution);
@@ -34,17 +38,21 @@ pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<String>
         None => format!("{top} is not installed here"),
     };
     let name = known.unwrap_or(top);
-    let how = if context.venv {
-        format!("install {name} into the virtualenv that --venv names")
-    } else {
-        format!("add it with --with {name}, or show it with --workdir DIR if it is your own code")
+    let hint = match nearest(top, standard_library()).filter(|_| known.is_none()) {
+        Some(near) => Hint::code(format!("did you mean the module {near}?")).say(" If not: "),
+        None => Hint::code(what).say("; "),
     };
-    Some(
-        match nearest(top, standard_library()).filter(|_| known.is_none()) {
-            Some(near) => format!("did you mean the module {near}? If not: {how}"),
-            None => format!("{what}; {how}"),
-        },
-    )
+    Some(if context.venv {
+        hint.say(format!("install {name} into the virtualenv that "))
+            .set(Setting::Venv)
+            .say(" names")
+    } else {
+        hint.say("add it with ")
+            .set_to(Setting::Dependencies, [name])
+            .say(", or show it with ")
+            .set_to(Setting::Workdir, ["DIR"])
+            .say(" if it is your own code")
+    })
 }
 
 /// The whole dotted name that the failing line imports; the message has only the part that was not found.

@@ -1,5 +1,6 @@
 //! Lines of notebooks and chats that Python cannot read: `!pip install x`, `%matplotlib inline`, Markdown fences.
 
+use crate::hint::{Hint, Setting};
 use crate::pyerror::PythonError;
 
 /// Packages that a hint names.
@@ -15,27 +16,25 @@ const INSTALLERS: [&str; 7] = [
 ];
 
 /// What to do about a line that is no Python, if it is one of those.
-pub(super) fn hint(error: &PythonError) -> Option<String> {
+pub(super) fn hint(error: &PythonError) -> Option<Hint> {
     let line = unread(&error.traceback)?;
     if line.starts_with("```") || line.starts_with("~~~") {
-        return Some(
-            "this is a Markdown fence; leave out the fences and all text around the code".to_owned(),
-        );
+        return Some(Hint::code(
+            "this is a Markdown fence; leave out the fences and all text around the code",
+        ));
     }
     let command = line.trim_start_matches(['!', '%', ' ']);
     if let Some(rest) = INSTALLERS.iter().find_map(|words| command.strip_prefix(words)) {
-        let names: Vec<String> = packages(rest).map(|name| format!("--with {name}")).collect();
+        let names: Vec<&str> = packages(rest).collect();
         let how = match names.as_slice() {
-            [] => "name the packages with --with".to_owned(),
-            names => format!("add what it installs with {}", names.join(" ")),
+            [] => ", and name the packages with ",
+            _ => ", and add what it installs with ",
         };
-        return Some(format!(
-            "packages cannot be installed from inside a jar; leave the line out, and {how}"
-        ));
+        let hint = Hint::code("packages cannot be installed from inside a jar; leave the line out");
+        return Some(hint.say(how).set_to(Setting::Dependencies, names));
     }
     line.starts_with(['!', '%']).then(|| {
-        "a line that begins with ! or % is a command of notebooks and no Python; leave it out, or run a program with subprocess.run()"
-            .to_owned()
+        Hint::code("a line that begins with ! or % is a command of notebooks and no Python; leave it out, or run a program with subprocess.run()")
     })
 }
 
@@ -73,7 +72,7 @@ mod tests {
             ),
             ..PythonError::default()
         };
-        hint(&error)
+        hint(&error).map(|hint| hint.in_flags())
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn every_exception_has_its_hint() {
         assert!(rows.lines().count() >= 70);
         for (name, wants, error) in rows.lines().map(raised) {
             let given = hint(&error, &context());
-            let given = given.as_deref().unwrap_or("none");
+            let given = given.map_or("none".to_owned(), |hint| hint.in_flags());
             if !given.contains(&wants) || given.len() > 220 {
                 wrong.push(format!(
                     "{version} {name}: {}: {}: {given:?}",
@@ -61,6 +61,7 @@ fn the_jar_decides_what_is_said_of_the_network() {
     assert!(
         with(Network::Loopback)
             .unwrap()
+            .in_flags()
             .contains("only the jar's own loopback")
     );
     assert_eq!(with(Network::Host), None);
@@ -73,7 +74,11 @@ fn a_virtualenv_changes_how_a_module_is_added() {
         message: "No module named 'yaml'".into(),
         ..PythonError::default()
     };
-    let with = |venv| hint(&error, &HintContext { venv, ..context() }).unwrap();
+    let with = |venv| {
+        hint(&error, &HintContext { venv, ..context() })
+            .unwrap()
+            .in_flags()
+    };
     assert!(with(false).contains("add it with --with PyYAML, or"));
     assert!(with(true).contains("install PyYAML into the virtualenv"));
 }
@@ -112,7 +117,7 @@ fn no_mount_is_suggested_that_would_be_refused() {
             filename: Some(path.into()),
             ..PythonError::default()
         };
-        let given = hint(&error, &context()).unwrap();
+        let given = hint(&error, &context()).unwrap().in_flags();
         assert_eq!(given.contains(&format!("--mount {path}")), can, "{given}");
     }
 }

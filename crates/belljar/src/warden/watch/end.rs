@@ -39,6 +39,9 @@ impl Watch<'_> {
             self.seen.cpu_usec = cpu::tree(&roots);
             self.seen.max_rss = self.seen.max_rss.max(cpu::largest(&roots));
         }
+        if let Some(sampler) = &self.sampler {
+            self.seen.cpu_usec = self.seen.cpu_usec.max(sampler.used);
+        }
         if self.jar.quiet().is_err() {
             return;
         }

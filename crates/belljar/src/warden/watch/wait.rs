@@ -111,7 +111,11 @@ impl Watch<'_> {
         let until = self
             .deadline
             .map(|deadline| deadline.saturating_duration_since(now));
-        let look = self.cpu_limit.map(|_| CPU_LOOK);
+        let sampled = self
+            .sampler
+            .as_ref()
+            .map(|sampler| sampler.next.saturating_duration_since(now));
+        let look = self.cpu_limit.map(|_| sampled.unwrap_or(CPU_LOOK));
         let late = self
             .jar
             .warm

@@ -233,9 +233,19 @@ impl Keeper<'_> {
         let State::Forking(coming) = &jar.state else {
             return;
         };
-        let template = template.and_then(|template| self.templates.get(&template));
         let before = Instant::now();
-        let looked = self.look.worker(pid, &coming.expected, template);
+        let of = template.and_then(|template| self.templates.get(&template));
+        let looked = self.look.worker(pid, &coming.expected, of);
+        if let (Some(template), Ok(())) = (template, &looked)
+            && let Err(reason) = self.still_fit(template)
+        {
+            self.jar_failed(
+                number,
+                &format!("check a template: {reason}"),
+                Errno::PERM.raw_os_error(),
+            );
+            return self.spoiled(template, reason);
+        }
         let check = u32::try_from(before.elapsed().as_micros()).unwrap_or(u32::MAX);
         if let Err(reason) = looked {
             let step = format!("check a worker: {reason}");

@@ -1,0 +1,48 @@
+//! What a job gives while it runs, on its way to the client: output, and items of a generator.
+
+use std::sync::Arc;
+
+use belljar::agent::{Kind, OutputHead, OutputStream, PartsHead};
+use belljar::job::{Reader, Which};
+use belljar::parcel::Parcel;
+
+use crate::outbox::{Letter, Outbox};
+
+/// Most bytes of one frame of output.
+pub const PIECE: usize = 32 << 10;
+
+/// The client, as a job's reader. A client that does not read makes the guest wait, and not the thread that watches it.
+pub struct Client {
+    /// The way to it.
+    pub outbox: Arc<Outbox>,
+    /// The job.
+    pub id: u64,
+}
+
+impl Reader for Client {
+    fn output(&mut self, which: Which, bytes: &[u8]) -> usize {
+        let stream = match which {
+            Which::Stdout => OutputStream::Stdout,
+            Which::Stderr => OutputStream::Stderr,
+        };
+        let mut taken = 0;
+        for piece in bytes.chunks(PIECE) {
+            let letter = Letter::new(Kind::Output, self.id, &OutputHead { stream }, &[piece]);
+            if letter.is_ok_and(|letter| !self.outbox.offer(letter)) {
+                break;
+            }
+            taken += piece.len();
+        }
+        taken
+    }
+
+    fn item(&mut self, item: Parcel) -> Result<(), Parcel> {
+        let (parts, content) = item.clone().into_parts();
+        let letter = Letter::whole(Kind::Item, self.id, &PartsHead { parts }, content);
+        // One whose list of parts is too long for a header is lost: the guest's runtime sends none.
+        if letter.is_ok_and(|letter| !self.outbox.offer(letter)) {
+            return Err(item);
+        }
+        Ok(())
+    }
+}

@@ -87,7 +87,7 @@ def prepare():
     """Loads what the keeper names, and what jobs need."""
     wish = parse(receive()[0].decode())
     if wish["filter_bytes"]:
-        seal["keep_filter"](receive()[0])
+        seal["keep_filter"](receive()[0], wish.get("locks"))
     boot["add_modules"]()
     expect(SHORT)
     preloaded[:] = names = wish["preload"]

@@ -132,9 +132,11 @@ impl Tables {
 }
 
 fn verdict(verdict: list::Verdict) -> String {
-    verdict.map_or("Action::Allow".to_string(), |errno| {
-        format!("Action::Errno({errno})")
-    })
+    match verdict {
+        None => "Action::Allow".to_string(),
+        Some(list::ASK) => "Action::Ask".to_string(),
+        Some(errno) => format!("Action::Errno({errno})"),
+    }
 }
 
 fn capital(word: &str) -> String {

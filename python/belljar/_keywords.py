@@ -20,6 +20,7 @@ class PolicyKeywords(TypedDict, total=False):
     venv: Path | None
     system: bool | None
     site_packages: bool | None
+    locks: bool | None
     network: Literal["none", "loopback", "host"] | None
     mount: Path | Mapping[str, str] | Sequence[Path | Mapping[str, str]] | None
     workdir: Path | Mapping[str, str] | None

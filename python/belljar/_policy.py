@@ -189,6 +189,7 @@ KEYS: dict[str, Callable[[str, Any], Any]] = {
     "venv": a_path,
     "system": a_switch,
     "site_packages": a_switch,
+    "locks": a_switch,
     "network": a_choice("none", "loopback", "host"),
     "mount": mounts,
     "workdir": a_workdir,

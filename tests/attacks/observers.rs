@@ -123,6 +123,7 @@ pub fn observe(name: &str, live: &Live, scene: &Scene, start: Start) -> Result<V
         "environment" => environment(&room),
         "session" => session(&room),
         "template" => template(&room),
+        "locks" => locks(&room),
         "warden descriptors" => return warden(live, start).map_err(Blind::Failed),
         _ => return Err(Blind::Failed("no such observer".into())),
     };
@@ -341,6 +342,23 @@ fn session(room: &Room) -> io::Result<Vec<String>> {
         wrong.push("the guest has a controlling terminal".into());
     }
     Ok(wrong)
+}
+
+/// The guest has no more file locks than a jar may have.
+fn locks(room: &Room) -> io::Result<Vec<String>> {
+    let guest = room.guest.to_string();
+    let look = || {
+        let all = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+        let own = |line: &&str| line.split_whitespace().nth(4) == Some(&guest);
+        all.lines().filter(own).count()
+    };
+    // Locks of others that go meanwhile let some of the list be skipped.
+    let count = (0..50).map(|_| look()).max().unwrap_or_default();
+    let wrong = !(1..=128).contains(&count);
+    Ok(wrong
+        .then(|| format!("the guest has {count} locks"))
+        .into_iter()
+        .collect())
 }
 
 /// A template has three capabilities over its cabinet and no others, one thread, a filter, and five descriptors.

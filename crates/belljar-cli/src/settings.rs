@@ -69,6 +69,7 @@ fn typed(flags: &PolicyFlags) -> Result<PolicyDocument, Failure> {
         venv: venv.map_err(|cause| Failure::new(format!("--venv {cause}")))?,
         system: base.no_system.then_some(false),
         site_packages: base.site_packages.then_some(true),
+        locks: base.no_locks.then_some(false),
         network: base.network,
         mount: folders.mount.clone(),
         workdir: folders.workdir.clone(),

@@ -13,6 +13,7 @@ const LOCAL: Options = Options {
     affinity: false,
     ipc: false,
     disk: false,
+    locks: false,
 };
 /// The exit code of a child that could not put itself under the filter.
 const NOT_FILTERED: i32 = 99;
@@ -31,6 +32,7 @@ fn main() {
             affinity: true,
             ipc: true,
             disk: true,
+            locks: false,
         },
     ] {
         let started = std::time::Instant::now();

@@ -11,15 +11,20 @@ pub struct Row {
 pub const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
 /// What a case may depend on: `seccomp::Options`.
-pub const OPTIONS: [&str; 5] = ["internet", "tty", "affinity", "ipc", "disk"];
+pub const OPTIONS: [&str; 6] = ["internet", "tty", "affinity", "ipc", "disk", "locks"];
+
+/// No errno: the jar's init decides.
+pub const ASK: u16 = u16::MAX;
 
 /// The errnos that a list may name, with the numbers that x86_64 and aarch64 share. `done` is success that nothing was done for.
-pub const ERRNOS: [(&str, u16); 9] = [
+pub const ERRNOS: [(&str, u16); 11] = [
+    ("ask", ASK),
     ("done", 0),
     ("EPERM", 1),
     ("ENOMEM", 12),
     ("EINVAL", 22),
     ("ENOTTY", 25),
+    ("ENOLCK", 37),
     ("ENOSYS", 38),
     ("EPROTONOSUPPORT", 93),
     ("EOPNOTSUPP", 95),

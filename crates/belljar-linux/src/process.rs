@@ -238,9 +238,22 @@ pub struct Reaped {
 
 /// As PID 1: reaps whatever ends, until `child` itself has ended.
 pub fn reap_until(child: &Child) -> io::Result<Reaped> {
+    reap(child, 0, || Ok(()))
+}
+
+/// The same for one who has other things to do: `meanwhile` comes back when something may have ended.
+pub fn reap_between(child: &Child, meanwhile: impl FnMut() -> io::Result<()>) -> io::Result<Reaped> {
+    reap(child, libc::WNOHANG, meanwhile)
+}
+
+fn reap(
+    child: &Child,
+    waiting: libc::c_int,
+    mut meanwhile: impl FnMut() -> io::Result<()>,
+) -> io::Result<Reaped> {
     let (mut status, mut cpu_usec, mut max_rss) = (None, 0, 0);
     loop {
-        let options = status.map_or(0, |_| libc::WNOHANG);
+        let options = status.map_or(waiting, |_| libc::WNOHANG);
         let alone = match wait_any(-1, libc::__WALL | options) {
             Ok(Some((pid, ended))) => {
                 cpu_usec += ended.cpu_usec;
@@ -248,6 +261,10 @@ pub fn reap_until(child: &Child) -> io::Result<Reaped> {
                 if pid == child.pid.as_raw_nonzero().get() {
                     status = Some(ended.status);
                 }
+                continue;
+            }
+            Ok(None) if status.is_none() => {
+                meanwhile()?;
                 continue;
             }
             Ok(None) => false,

@@ -10,12 +10,14 @@
 pub mod bpf;
 mod emit;
 mod install;
+mod listen;
 mod table;
 
 use std::fmt;
 
 pub use bpf::Instruction;
-pub use install::install;
+pub use install::{install, install_listening};
+pub use listen::{Asked, Listener};
 
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +86,8 @@ pub struct Options {
     pub ipc: bool,
     /// A folder of the host can be written, so that flushing files means something.
     pub disk: bool,
+    /// Files can be locked: each such call is asked about, and whoever installs the filter hands the listener to one who answers.
+    pub locks: bool,
 }
 
 /// What a call gets.
@@ -93,6 +97,8 @@ pub enum Action {
     Allow,
     /// It returns this errno without running; 0 is success.
     Errno(u16),
+    /// It waits until the holder of the listener has decided.
+    Ask,
     /// It ends the process with SIGSYS.
     KillProcess,
 }
@@ -106,6 +112,7 @@ impl Action {
         match self {
             Action::Allow => libc::SECCOMP_RET_ALLOW,
             Action::Errno(errno) => libc::SECCOMP_RET_ERRNO | errno as u32,
+            Action::Ask => libc::SECCOMP_RET_USER_NOTIF,
             Action::KillProcess => libc::SECCOMP_RET_KILL_PROCESS,
         }
     }
@@ -115,6 +122,7 @@ impl Action {
         match raw & libc::SECCOMP_RET_ACTION_FULL {
             libc::SECCOMP_RET_ALLOW => Some(Action::Allow),
             libc::SECCOMP_RET_ERRNO => Some(Action::Errno((raw & libc::SECCOMP_RET_DATA) as u16)),
+            libc::SECCOMP_RET_USER_NOTIF => Some(Action::Ask),
             libc::SECCOMP_RET_KILL_PROCESS => Some(Action::KillProcess),
             _ => None,
         }
@@ -125,6 +133,7 @@ impl fmt::Display for Action {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Action::Allow => out.write_str("allow"),
+            Action::Ask => out.write_str("ask"),
             Action::KillProcess => out.write_str("kill"),
             Action::Errno(errno) => match i32::from(errno) {
                 0 => out.write_str("done"),
@@ -132,6 +141,7 @@ impl fmt::Display for Action {
                 libc::ENOMEM => out.write_str("ENOMEM"),
                 libc::EINVAL => out.write_str("EINVAL"),
                 libc::ENOTTY => out.write_str("ENOTTY"),
+                libc::ENOLCK => out.write_str("ENOLCK"),
                 libc::ENOSYS => out.write_str("ENOSYS"),
                 libc::EPROTONOSUPPORT => out.write_str("EPROTONOSUPPORT"),
                 libc::EOPNOTSUPP => out.write_str("EOPNOTSUPP"),
@@ -207,6 +217,7 @@ const fn template_options(families: Families) -> Options {
         affinity: true,
         ipc: true,
         disk: false,
+        locks: false,
     }
 }
 

@@ -16,6 +16,7 @@ const LOCAL: Options = Options {
     affinity: false,
     ipc: false,
     disk: false,
+    locks: false,
 };
 /// No such address: a call that gets through fails without doing anything.
 const WRONG: u64 = u64::MAX;

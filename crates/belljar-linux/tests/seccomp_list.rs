@@ -16,6 +16,7 @@ const TIGHT: Options = Options {
     affinity: false,
     ipc: false,
     disk: false,
+    locks: false,
 };
 const LOOSE: Options = Options {
     families: Families::Internet,
@@ -23,6 +24,7 @@ const LOOSE: Options = Options {
     affinity: true,
     ipc: true,
     disk: true,
+    locks: true,
 };
 /// Set in the upper half of a register, where the kernel does not look for an int.
 const HIGH: u64 = 0x123 << 32;
@@ -72,7 +74,7 @@ fn walls_of_the_jar_cannot_be_touched() {
 #[test]
 fn workloads_find_their_calls() {
     let used = "access alarm arch_prctl bind brk chmod close close_range connect dup2 epoll_create1 epoll_ctl epoll_wait execve \
-                exit exit_group fadvise64 fallocate fchown flock fstat fstatfs ftruncate futex getcwd \
+                exit exit_group fadvise64 fallocate fchown fstat fstatfs ftruncate futex getcwd \
                 getdents64 getegid geteuid getgid getpeername getpid getppid getrandom getrusage getsockname gettid getuid link \
                 listen lseek madvise mkdir mprotect munmap newfstatat openat pipe2 poll pread64 pselect6 pwrite64 read \
                 readlink recvfrom rename rmdir rseq rt_sigaction rt_sigprocmask rt_sigreturn sched_getaffinity sendfile sendto \
@@ -242,7 +244,6 @@ fn arguments_are_held_by_name() {
         for command in [
             libc::F_GETFL,
             libc::F_SETFD,
-            libc::F_SETLKW,
             libc::F_DUPFD_CLOEXEC,
             libc::F_ADD_SEALS,
         ] {
@@ -322,6 +323,35 @@ fn arguments_are_held_by_name() {
         );
     }
     says(&TIGHT, "setxattr", &[], Action::Errno(libc::EOPNOTSUPP as u16));
+}
+
+#[test]
+fn locks_are_asked_for_or_refused() {
+    const ENOLCK: Action = Action::Errno(libc::ENOLCK as u16);
+    for (options, answer) in [(&TIGHT, ENOLCK), (&LOOSE, Action::Ask)] {
+        for high in [0, HIGH] {
+            for command in [6, 7] {
+                says(options, "fcntl", &[0, command | high], answer);
+            }
+            // Of an open file, and longer than its process.
+            for command in [37, 38] {
+                says(options, "fcntl", &[0, command | high], EINVAL);
+            }
+            says(options, "fcntl", &[0, 5 | high], ALLOW);
+            // A kernel before 6.0 takes 40 for a lock.
+            for operation in [0, 1, 2, 5, 6, 9, 10, 32, 40] {
+                says(options, "flock", &[0, operation | high], answer);
+            }
+            for unlock in [8, 12] {
+                says(options, "flock", &[0, unlock | high], ALLOW);
+            }
+        }
+        // A table of files that two processes have.
+        says(options, "clone", &[0x400 | libc::SIGCHLD as u64], EPERM);
+        says(options, "clone", &[0x0001_0f00], ALLOW);
+        says(options, "close_range", &[3, 9, 2], EINVAL);
+        says(options, "close_range", &[3, 9, 4], ALLOW);
+    }
 }
 
 #[test]

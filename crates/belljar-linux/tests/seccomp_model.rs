@@ -134,8 +134,9 @@ fn a_template_allows_whatever_any_of_its_guests_may_do() {
 #[test]
 fn a_template_s_program_and_a_worker_s_are_the_guest_s_list() {
     let strictness = |answer: u32| match Action::from_raw(answer) {
-        Some(Action::KillProcess) => 2,
-        Some(Action::Errno(_)) => 1,
+        Some(Action::KillProcess) => 3,
+        Some(Action::Errno(_)) => 2,
+        Some(Action::Ask) => 1,
         Some(Action::Allow) => 0,
         None => panic!("no answer of ours: {answer:#x}"),
     };
@@ -184,6 +185,7 @@ fn samples_tell_every_wrong_constant() {
         affinity: true,
         ipc: true,
         disk: false,
+        locks: true,
     };
     for arch in Arch::ALL {
         let samples = samples(arch, GUEST, &mut random);

@@ -23,6 +23,7 @@ fn applies(case: &Case, options: &Options) -> bool {
         Some("affinity") => options.affinity,
         Some("ipc") => options.ipc,
         Some("disk") => options.disk,
+        Some("locks") => options.locks,
         Some(other) => panic!("unknown option {other}"),
     }
 }

@@ -42,7 +42,7 @@ async def main():
 asyncio.run(main())",
         "import sqlite3, tempfile, os
 with tempfile.TemporaryDirectory() as folder:
-    base = sqlite3.connect(os.path.join(folder, 'base')); base.execute('create table t (x)')
+    base = sqlite3.connect(f'file:{folder}/base?nolock=1', uri=True); base.execute('create table t (x)')
     base.execute('insert into t values (?)', ('ok',)); base.commit(); print(base.execute('select x from t').fetchone()[0])",
         "import mmap, ctypes, os; m = mmap.mmap(-1, 4096); m[:2] = b'ok'; assert ctypes.CDLL(None).getpid() == os.getpid()
 callback = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 7); assert callback() == 7; print(m[:2].decode())",

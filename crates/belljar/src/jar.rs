@@ -3,6 +3,7 @@
 //!
 //! It must never run anything of the guest's before the last step is done, and never speak to anyone but the warden.
 
+mod clerk;
 mod guest;
 mod init;
 mod places;
@@ -17,6 +18,7 @@ use crate::job::Job;
 use crate::plan::{Plan, Step};
 use crate::runtime::RuntimeFile;
 
+pub(crate) use clerk::Clerk;
 pub(crate) use guest::{choose, filter, set_limits, worker_filter};
 pub(crate) use init::{Failure, enter, groups, init, prepare, set_up, step};
 pub(crate) use report::{Report, receive, send};

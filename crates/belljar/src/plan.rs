@@ -60,6 +60,15 @@ impl Plan {
         &self.steps
     }
 
+    /// How many file locks its processes may have.
+    pub(crate) fn locks(&self) -> u32 {
+        let found = self.steps.iter().find_map(|step| match step {
+            Step::Seccomp { locks, .. } => Some(*locks),
+            _ => None,
+        });
+        found.unwrap_or(0)
+    }
+
     /// How many processors a guest is bound to, where affinity is what holds the limit: it may not change that, not even to
     /// have more of them again.
     pub(crate) fn affinity(&self) -> Option<usize> {

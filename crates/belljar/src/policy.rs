@@ -34,6 +34,8 @@ pub struct Policy {
     pub system: bool,
     /// Whether the guest sees packages that are installed in its interpreter itself, or in one of /usr.
     pub site_packages: bool,
+    /// Whether the guest may lock files.
+    pub locks: bool,
     /// What the guest can reach.
     pub network: Network,
     /// Host files and folders the guest sees.
@@ -212,6 +214,7 @@ impl Default for Policy {
             venv: None,
             system: true,
             site_packages: false,
+            locks: true,
             network: Network::None,
             mounts: Vec::new(),
             workdir: None,

@@ -28,6 +28,7 @@ fn sweep(stage: &Stage, who: Who, given: &[&str]) -> Result<Vec<String>, String>
         affinity,
         ipc: true,
         disk: false,
+        locks: true,
     };
     let mut wrong = Vec::new();
     let mut denied = 0;
@@ -59,12 +60,12 @@ fn sweep(stage: &Stage, who: Who, given: &[&str]) -> Result<Vec<String>, String>
                 }
                 Action::KillProcess => wrong.push(format!("{name} ({number}) is killed by the list")),
                 // What is let through must answer as it does without a filter.
-                Action::Allow if saw != without => {
+                Action::Allow | Action::Ask if saw != without => {
                     wrong.push(format!(
                         "{name} ({number}) with {args}: saw {saw}, and without a filter {without}"
                     ));
                 }
-                Action::Allow => {}
+                Action::Allow | Action::Ask => {}
             }
         }
     }

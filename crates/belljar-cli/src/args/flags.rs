@@ -54,6 +54,9 @@ pub struct Base {
     /// Show packages that are installed in the interpreter itself, or in one of /usr
     #[arg(long)]
     pub site_packages: bool,
+    /// Refuse file locks, with ENOLCK
+    #[arg(long)]
+    pub no_locks: bool,
 }
 
 // What the guest may use up.

@@ -61,7 +61,13 @@ impl Leaf {
                 otherwise = case.verdict;
                 break;
             }
-            cases.push(case);
+            // The first that holds decides.
+            if !cases
+                .iter()
+                .any(|earlier: &&Case| earlier.tests() == case.tests())
+            {
+                cases.push(case);
+            }
         }
         while cases.last().is_some_and(|case| case.verdict == otherwise) {
             cases.pop();

@@ -61,6 +61,7 @@ pub(super) enum Switch {
     Affinity,
     Ipc,
     Disk,
+    Locks,
 }
 
 impl Switch {
@@ -71,6 +72,7 @@ impl Switch {
             Switch::Affinity => options.affinity,
             Switch::Ipc => options.ipc,
             Switch::Disk => options.disk,
+            Switch::Locks => options.locks,
         }
     }
 
@@ -81,6 +83,7 @@ impl Switch {
             Switch::Affinity => "affinity",
             Switch::Ipc => "ipc",
             Switch::Disk => "disk",
+            Switch::Locks => "locks",
         }
     }
 }

@@ -14,7 +14,7 @@ pub const INIT: &str = include_str!("../../../../policies/init.txt");
 
 pub fn all_options() -> Vec<Options> {
     let mut all = Vec::new();
-    for bits in 0..32 {
+    for bits in 0..64 {
         let families = if bits & 1 == 0 {
             Families::Local
         } else {
@@ -26,6 +26,7 @@ pub fn all_options() -> Vec<Options> {
             affinity: bits & 4 != 0,
             ipc: bits & 8 != 0,
             disk: bits & 16 != 0,
+            locks: bits & 32 != 0,
         });
     }
     all

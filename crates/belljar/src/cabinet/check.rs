@@ -104,6 +104,13 @@ impl Look {
         if numbers != TEMPLATE_DESCRIPTORS {
             return Err(format!("the template has descriptors {numbers:?} open"));
         }
+        // Its workers share its open files, and nobody counts what it locks.
+        let locks = std::fs::read_to_string("/proc/locks").map_err(|error| unseen(pid, &error))?;
+        let own = |line: &&str| line.split_whitespace().nth(4) == Some(pid.to_string().as_str());
+        let held = locks.lines().filter(own).count();
+        if held > 0 {
+            return Err(format!("the template holds {held} file locks"));
+        }
         self.alone(&[pid], known)?;
         let wanted = [TEMPLATE_CAPABILITIES; 5];
         if status.caps != wanted || !status.no_new_privs || status.filters != self.filters {

@@ -214,6 +214,8 @@ pub(super) fn with_buffer<T>(take: impl FnOnce(&mut [u8]) -> T) -> T {
 pub(super) struct Preload<'a> {
     pub preload: &'a [String],
     pub filter_bytes: usize,
+    /// Whether the filter asks about locks.
+    pub locks: bool,
 }
 
 /// What a template is told for each worker after the first line, which is numbers: the worker's, whether it rehearses, and

@@ -18,7 +18,8 @@ use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, inherit, network, privileges, seccomp, signals};
 
 use crate::jar::{
-    Cover, Failure, Report, folder, open_folder, place, read_only, scratch_part, send, set_up, show, step,
+    Clerk, Cover, Failure, Report, folder, open_folder, place, read_only, scratch_part, send, set_up, show,
+    step,
 };
 use crate::plan::{HOME, Namespace, Plan, SCRIPT, Step};
 
@@ -190,7 +191,7 @@ fn life(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> i32 {
         return 1;
     }
     match build(blueprint, gate, groups) {
-        Ok(()) => wait(blueprint.plan, gate),
+        Ok(list) => wait(blueprint.plan, gate, list),
         Err((step, error)) => {
             let errno = error.raw_os_error().unwrap_or_default();
             send(gate.as_fd(), &Report::Failed { step, errno }, &[]);
@@ -199,7 +200,7 @@ fn life(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> i32 {
     }
 }
 
-fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Result<(), Failure> {
+fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Result<Option<OwnedFd>, Failure> {
     let plan = blueprint.plan;
     step(
         "start a session",
@@ -231,7 +232,7 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
     if makes_network(plan) {
         step("make a network namespace", process::unshare_network())?;
     }
-    let (mut script, mut shown) = (None, HashMap::new());
+    let (mut script, mut list, mut shown) = (None, None, HashMap::new());
     for operation in plan.steps() {
         if let Some(errno) = plan.fault(operation.name()) {
             return Err((set_up(operation), io::Error::from_raw_os_error(errno)));
@@ -239,7 +240,10 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
         let done = match operation {
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
             Step::Loopback => network::loopback_up(),
-            Step::Proc => mount::proc(Path::new("/proc")),
+            Step::Proc => mount::proc(Path::new("/proc")).and_then(|()| {
+                list = Clerk::list(plan)?;
+                Ok(())
+            }),
             Step::Mask { paths, read_only } => blueprint.mask(paths, read_only),
             Step::Scratch {
                 size,
@@ -280,7 +284,7 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
     send(gate.as_fd(), &built, &fds);
     // All of them are closed at once in a moment.
     std::mem::forget((namespaces, workdir, script, ruleset));
-    Ok(())
+    Ok(list)
 }
 
 /// What the cabinet shows inside folders that each jar has afresh, such as a virtualenv in /tmp or a mount at /jar/data: kept,
@@ -351,7 +355,7 @@ fn seal(plan: &Plan, ruleset: Option<&OwnedFd>) -> Result<(), Failure> {
 }
 
 /// Orphans of the jar are reaped by the kernel; the worker's parent is the template.
-fn wait(plan: &Plan, gate: &OwnedFd) -> i32 {
+fn wait(plan: &Plan, gate: &OwnedFd, list: Option<OwnedFd>) -> i32 {
     let filtered = plan
         .steps()
         .iter()
@@ -360,15 +364,31 @@ fn wait(plan: &Plan, gate: &OwnedFd) -> i32 {
     // The kill wakes it up beside a caller that has its value in hand, and its dying takes longer than the call did. A wish:
     // where it is not granted, that caller waits.
     let _ = inherit::patient();
-    if descriptors::set_table(&[], &[gate.as_raw_fd()])
-        .map(std::mem::forget)
-        .is_err()
-        || filtered && seccomp::install(&seccomp::init_program(seccomp::Arch::native())).is_err()
-    {
+    let list = std::mem::ManuallyDrop::new(list);
+    let wanted: Vec<_> = std::iter::once(gate.as_raw_fd())
+        .chain(list.as_ref().map(AsRawFd::as_raw_fd))
+        .collect();
+    let Ok(kept) = descriptors::set_table(&[], &wanted) else {
+        return 1;
+    };
+    if filtered && seccomp::install(&seccomp::init_program(seccomp::Arch::native())).is_err() {
         return 1;
     }
-    // The keeper never says anything here: this ends with the keeper.
-    let gate = rustix::stdio::stdin();
-    while !matches!(descriptors::receive(gate, &mut [0; 1]), Ok((0, _)) | Err(_)) {}
+    let mut kept = kept.into_iter();
+    let (gate, list) = (kept.next(), kept.next());
+    let Some(gate) = gate else {
+        return 1;
+    };
+    // The keeper says one thing here at most: who wants locks. This ends with the keeper.
+    if let Some(list) = list {
+        return match Clerk::new(plan.locks(), list, gate).serve() {
+            Ok(()) => 0,
+            Err(_) => 1,
+        };
+    }
+    while !matches!(
+        descriptors::receive(gate.as_fd(), &mut [0; 1]),
+        Ok((0, _)) | Err(_)
+    ) {}
     0
 }

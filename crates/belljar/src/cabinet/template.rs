@@ -92,6 +92,7 @@ pub(super) fn start(room: &Room<'_>, preload: &[String], groups: &[OwnedFd]) -> 
     let first = Preload {
         preload,
         filter_bytes: guest.len() * 8,
+        locks: room.plan.locks() > 0,
     };
     send(socket.as_fd(), &first, &[])?;
     if !guest.is_empty() {

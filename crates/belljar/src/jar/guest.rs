@@ -44,7 +44,7 @@ impl Terminal {
 /// The guest's first process while it is still ours, and the way to it.
 pub(super) struct Guest {
     pub process: process::Child,
-    gate: OwnedFd,
+    pub gate: OwnedFd,
 }
 
 /// Starts the guest's first process. It makes the network namespace while init builds the root, takes on all that needs
@@ -172,7 +172,7 @@ fn live(room: &Room<'_>, gate: OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Opt
         Err(error) => return (None, Some(failed("set up descriptors", &error))),
     };
     let (report, gate, ruleset) = (kept.next(), kept.next(), kept.next());
-    if let Err((step, error)) = seal(room, ruleset.as_ref(), &filter) {
+    if let Err((step, error)) = seal(room, ruleset.as_ref(), &filter, gate.as_ref()) {
         return (report, Some(failed(&step, &error)));
     }
     drop(ruleset);
@@ -224,6 +224,7 @@ fn seal(
     room: &Room<'_>,
     ruleset: Option<&OwnedFd>,
     filter: &[seccomp::bpf::Instruction],
+    gate: Option<&OwnedFd>,
 ) -> Result<(), Failure> {
     let done =
         |step: &dyn std::fmt::Display, done: io::Result<()>| done.map_err(|error| (step.to_string(), error));
@@ -242,7 +243,7 @@ fn seal(
             Step::Landlock(rules) => confine(ruleset, rules.abi),
             // Not earlier: descriptors that came with the copy may have higher numbers than the limit allows.
             Step::Rlimits { limits } => set_limits(limits),
-            Step::Seccomp { .. } => seccomp::install(filter),
+            Step::Seccomp { .. } => install(room, filter, gate),
             _ => Ok(()),
         };
         result.map_err(|error| (super::init::set_up(step), error))?;
@@ -273,6 +274,34 @@ pub(crate) fn filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
     filter_options(room).map_or(Vec::new(), |options| seccomp::program(Arch::native(), &options))
 }
 
+/// Puts the filter on. Init gets the listener, where there are locks to ask it for; where something outside forbids a listener,
+/// or has one itself, nothing can be locked.
+fn install(room: &Room<'_>, filter: &[seccomp::bpf::Instruction], gate: Option<&OwnedFd>) -> io::Result<()> {
+    let Some(options) = filter_options(room).filter(|options| options.locks) else {
+        return seccomp::install(filter);
+    };
+    match seccomp::install_listening(filter) {
+        Ok(listener) => {
+            let gate = gate.ok_or(io::ErrorKind::NotFound)?;
+            descriptors::send(gate.as_fd(), b"l", &[listener.as_fd()]).map(drop)
+        }
+        Err(error) if can_do_without(&error) => {
+            let options = seccomp::Options {
+                locks: false,
+                ..options
+            };
+            seccomp::install(&seccomp::program(Arch::native(), &options))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn can_do_without(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::BUSY | Errno::INVAL | Errno::NOSYS))
+}
+
 /// The same for a worker, which has its template's filter already.
 pub(crate) fn worker_filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
     filter_options(room).map_or(Vec::new(), |options| {
@@ -282,7 +311,12 @@ pub(crate) fn worker_filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
 
 fn filter_options(room: &Room<'_>) -> Option<seccomp::Options> {
     for step in room.plan.steps() {
-        if let Step::Seccomp { internet, affinity } = step {
+        if let Step::Seccomp {
+            internet,
+            affinity,
+            locks,
+        } = step
+        {
             let families = if *internet {
                 Families::Internet
             } else {
@@ -292,6 +326,7 @@ fn filter_options(room: &Room<'_>) -> Option<seccomp::Options> {
                 families,
                 tty: room.job.terminal.is_some(),
                 affinity: *affinity,
+                locks: *locks > 0,
                 ipc: true,
                 disk: room.has(|step| {
                     matches!(

@@ -1,14 +1,19 @@
 //! PID 1 of a jar: builds the room, starts the guest, reaps, and reports how it ended.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use belljar_linux::signals::SignalFd;
 use belljar_linux::{descriptors, inherit, privileges, process, seccomp, signals};
 
+use super::clerk::Clerk;
 use super::report::{Report, send};
 use super::root::{Root, open_folder};
 use super::{Room, guest, open_sources};
 use crate::plan::{Namespace, Step};
+
+const SIGCHLD: i32 = 17;
 
 /// A failed step: what was being done, and the error.
 pub(crate) type Failure = (String, io::Error);
@@ -26,10 +31,18 @@ pub(crate) fn init(mut room: Room<'_>) -> i32 {
         if matches!(&built, Err((_, error)) if error.kind() == io::ErrorKind::BrokenPipe) {
             guest.speak();
         }
-        built.map(|()| guest)
+        built.map(|list| (guest, list))
     });
     match ready {
-        Ok(guest) => serve(room, &guest),
+        Ok((guest, list)) => {
+            // The numbers that these hold belong to nobody in a moment; they must not be closed again.
+            let (room, guest, list) = (
+                ManuallyDrop::new(room),
+                ManuallyDrop::new(guest),
+                ManuallyDrop::new(list),
+            );
+            serve(&room, &guest, &list)
+        }
         Err((step, error)) => {
             let errno = error
                 .raw_os_error()
@@ -88,8 +101,8 @@ fn settle(room: &mut Room<'_>, heard: impl FnOnce() -> io::Result<()>) -> Result
 /// Carries out the steps of the plan, and lets the guest go when all are done. The guest's process seals itself as soon
 /// as every path is there that its rules name; both are sealed and the room is complete before a single byte of the
 /// guest's runs.
-fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Failure> {
-    let mut sealing = None;
+fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<Option<OwnedFd>, Failure> {
+    let (mut sealing, mut list) = (None, None);
     for (position, operation) in room.plan.steps().iter().enumerate() {
         if let Some(errno) = room.plan.fault(operation.name()) {
             return Err((set_up(operation), io::Error::from_raw_os_error(errno)));
@@ -107,6 +120,7 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
         if matches!(operation, Step::Proc) {
             let handed = root.hand_over_host().and_then(|host| guest.detach_host(host));
             step("hand over the host's root", handed)?;
+            list = step("open the list of locks", Clerk::list(room.plan))?;
         }
     }
     let terminal = match room.job.terminal {
@@ -140,7 +154,7 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<(), Fa
         terminal: terminal.is_some(),
     };
     send(room.report.as_fd(), &started, &fds);
-    Ok(())
+    Ok(list)
 }
 
 /// What init and the guest's process both take on.
@@ -180,22 +194,39 @@ pub(crate) fn set_up(step: &Step) -> String {
 }
 
 /// Reaps until the guest's first process has ended, and says how. When init ends, the kernel ends all that is left.
-fn serve(room: Room<'_>, guest: &guest::Guest) -> i32 {
-    let Ok(kept) = descriptors::set_table(&[], &[room.report.as_raw_fd()]) else {
+fn serve(room: &Room<'_>, guest: &guest::Guest, list: &Option<OwnedFd>) -> i32 {
+    let mut wanted = vec![room.report.as_raw_fd()];
+    if let Some(list) = list {
+        wanted.extend([list.as_raw_fd(), guest.gate.as_raw_fd()]);
+    }
+    let Ok(kept) = descriptors::set_table(&[], &wanted) else {
         return 1;
     };
-    // The numbers that our values hold belong to nobody now; they must not be closed again.
-    let room = std::mem::ManuallyDrop::new(room);
+    let mut kept = kept.into_iter();
+    let (report, list, gate) = (kept.next(), kept.next(), kept.next());
+    let clerk = list
+        .zip(gate)
+        .map(|(list, gate)| Clerk::new(room.plan.locks(), list, gate));
+    let children = clerk.is_some().then(|| SignalFd::new(&[SIGCHLD])).transpose();
+    let (Some(report), Ok(children)) = (report, children) else {
+        return 1;
+    };
     if room.has(|step| matches!(step, Step::Seccomp { .. }))
         && seccomp::install(&seccomp::init_program(seccomp::Arch::native())).is_err()
     {
         return 1;
     }
-    let Ok(process::Reaped { ended, alone }) = process::reap_until(&guest.process) else {
+    let reaped = match clerk.zip(children) {
+        Some((mut clerk, children)) => {
+            process::reap_between(&guest.process, || clerk.serve_beside(&children))
+        }
+        None => process::reap_until(&guest.process),
+    };
+    let Ok(process::Reaped { ended, alone }) = reaped else {
         return 1;
     };
     send(
-        kept[0].as_fd(),
+        report.as_fd(),
         &Report::Ended {
             status: ended.status,
             max_rss: ended.max_rss,

@@ -161,12 +161,13 @@ impl fmt::Display for Step {
                 if *cpus == 1 { "" } else { "s" }
             ),
             Self::Descriptors => write!(f, "standard streams and the control socket, nothing else"),
-            Self::Seccomp { internet, .. } => {
-                write!(
-                    f,
-                    "allow list; sockets: {}",
-                    if *internet { "unix, internet" } else { "unix" }
-                )
+            Self::Seccomp { internet, locks, .. } => {
+                let sockets = if *internet { "unix, internet" } else { "unix" };
+                write!(f, "allow list; sockets: {sockets}; file locks: ")?;
+                match locks {
+                    0 => f.write_str("none"),
+                    most => write!(f, "at most {most}"),
+                }
             }
             Self::Deadline { seconds } => write!(f, "ended after {seconds} s"),
         }

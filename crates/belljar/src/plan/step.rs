@@ -164,6 +164,9 @@ pub enum Step {
         internet: bool,
         /// Whether a process may choose its processors.
         affinity: bool,
+        /// How many file locks its processes may have; 0 refuses all.
+        #[serde(default)]
+        locks: u32,
     },
     /// The deadline, on a monotonic clock.
     Deadline {

@@ -29,6 +29,8 @@ pub struct PolicyDocument {
     pub system: Option<bool>,
     /// See [`Policy::site_packages`].
     pub site_packages: Option<bool>,
+    /// See [`Policy::locks`].
+    pub locks: Option<bool>,
     /// See [`Policy::network`].
     pub network: Option<Network>,
     /// See [`Policy::mounts`]; those of a document laid over this one are added.
@@ -127,6 +129,7 @@ impl PolicyDocument {
             venv: over.venv.or(self.venv),
             system: over.system.or(self.system),
             site_packages: over.site_packages.or(self.site_packages),
+            locks: over.locks.or(self.locks),
             network: over.network.or(self.network),
             mount: self.mount,
             workdir: over.workdir.or(self.workdir),
@@ -161,6 +164,7 @@ impl PolicyDocument {
         policy.venv = self.venv;
         policy.system = self.system.unwrap_or(policy.system);
         policy.site_packages = self.site_packages.unwrap_or(policy.site_packages);
+        policy.locks = self.locks.unwrap_or(policy.locks);
         policy.network = self.network.unwrap_or(policy.network);
         policy.mounts = self.mount;
         policy.workdir = workdir(self.workdir, self.draft, self.apply)?;

@@ -39,11 +39,12 @@ const fn key(
 
 /// Every key.
 #[rustfmt::skip]
-pub const KEYS: [Key; 23] = [
+pub const KEYS: [Key; 24] = [
     key("python", "--python", "version or absolute path", "the first `python3` on PATH", "python = \"3.12\"", "the interpreter: CPython 3.10 or later"),
     key("venv", "--venv", "absolute path", "none", "venv = \"/srv/app/.venv\"", "a virtualenv, shown read-only together with the interpreter below it; folders that its `.pth` files name are not shown"),
     key("system", "--no-system", "boolean", "true", "system = false", "whether /usr is there; without it only what the interpreter needs"),
     key("site_packages", "--site-packages", "boolean", "false", "site_packages = true", "whether the guest sees packages that are installed in its interpreter itself, or in one of /usr"),
+    key("locks", "--no-locks", "boolean", "true", "locks = false", "whether files can be locked, by at most 128 locks at once; `false` answers ENOLCK"),
     key("network", "--network", "none, loopback or host", "\"none\"", "network = \"loopback\"", "what the guest reaches: nothing, a loopback of its own, or whatever the host reaches"),
     key("mount", "--mount", "list of \"SRC[:DST][:ro|rw]\" or { source, target, access }", "[]", "mount = [\"/srv/data:/data:ro\"]", "host files and folders in the jar, read-only unless told"),
     key("workdir", "--workdir", "\"DIR[:DST]\" or { source, target, mode }", "a fresh, empty /jar", "workdir = \"/home/me/project\"", "a host folder as the working directory; mode is read, write, draft or apply"),

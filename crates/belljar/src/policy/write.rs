@@ -18,6 +18,7 @@ impl Policy {
         }
         line("system", self.system.to_string());
         line("site_packages", self.site_packages.to_string());
+        line("locks", self.locks.to_string());
         line(
             "network",
             quote(match self.network {

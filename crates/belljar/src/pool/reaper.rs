@@ -44,6 +44,8 @@ struct Dying {
     since: Instant,
     /// Whether its processes were killed one by one, too.
     pressed: bool,
+    /// Whether it was told of as lost.
+    told: bool,
 }
 
 impl Reaper {
@@ -78,6 +80,7 @@ impl Reaper {
             jar,
             since: Instant::now(),
             pressed: false,
+            told: false,
         });
         // Later than the kernel's next tick in most cases: a timer that comes first costs as much as all the rest here.
         self.wake(&mut brought, PROMPT);
@@ -180,7 +183,7 @@ pub(super) fn reap(core: &Arc<Core>) {
     }
 }
 
-/// Whether a jar is empty, or has had all the time that it gets.
+/// Whether a jar is empty. One that takes too long is told, and waited for.
 fn over(dying: &mut Dying) -> bool {
     if matches!(dying.jar.init.try_wait(), Ok(Some(_))) {
         return true;
@@ -192,10 +195,10 @@ fn over(dying: &mut Dying) -> bool {
             let _ = group.kill();
         }
     }
-    if waited > PATIENCE {
+    if waited > PATIENCE && !std::mem::replace(&mut dying.told, true) {
         tracing::error!("a jar is not empty {} s after the kill", PATIENCE.as_secs());
     }
-    waited > PATIENCE
+    false
 }
 
 fn remove(core: &Core, group: Group) {

@@ -26,8 +26,8 @@ use crate::job::{Job, Live, Sink, Stdin};
 use crate::plan::{Namespace, Plan, Step};
 use crate::runtime::Runtime;
 
-/// How long a jar may take to be empty after its init was killed. The kernel needs milliseconds; a task that hangs in
-/// it longer than this is reported, not waited for.
+/// How long a jar may take to be empty after its init was killed. The kernel needs milliseconds; one that takes longer than
+/// this is lost, and waited for all the same: what is left of a guest never runs unwatched.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// How long init gets to end the jar by itself before its processes are killed one by one.
@@ -113,7 +113,12 @@ impl Jar {
         {
             let _ = group.kill();
         }
-        self.ends_within(PATIENCE);
+        let since = Instant::now();
+        let prompt = self.ends_within(PATIENCE);
+        if !prompt {
+            tracing::error!("a jar is not empty {} s after the kill", PATIENCE.as_secs());
+            while !self.ends_within(PATIENCE) {}
+        }
         match self
             .init
             .try_wait()
@@ -122,11 +127,17 @@ impl Jar {
             Some(ended) => {
                 self.ended = Some(ended);
                 self.emptied.get_or_insert_with(Instant::now);
-                Ok(ended)
+                if prompt {
+                    return Ok(ended);
+                }
+                Err(Error::Lost {
+                    process: Process::Jar,
+                    how: format!("empty only {} s after the kill", since.elapsed().as_secs()),
+                })
             }
             None => Err(Error::Lost {
                 process: Process::Jar,
-                how: format!("not empty {} s after the kill", PATIENCE.as_secs()),
+                how: "its end was told, and is not there".into(),
             }),
         }
     }

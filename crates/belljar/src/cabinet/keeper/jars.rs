@@ -32,6 +32,8 @@ pub(super) struct Jar {
     hurry: bool,
     /// Processors that its worker keeps to, where the plan says how many.
     cpus: Vec<usize>,
+    /// Whether its init answers those who want locks.
+    answered: bool,
     timings: Timings,
     since: Instant,
     pub deadline: Option<Instant>,
@@ -118,6 +120,7 @@ impl Keeper<'_> {
                     network,
                     hurry,
                     cpus,
+                    answered: self.room.plan.locks() == 0,
                     timings: Timings::default(),
                     since: now,
                     deadline: Some(now + PATIENCE),

@@ -108,6 +108,7 @@ fn set(document: &mut PolicyDocument, name: &str, value: &Value<'_>) -> Result<(
         "python" => document.python = Some(python(text("python", value)?)?),
         "venv" => document.venv = Some(paths::absolute("venv", text("venv", value)?, None)?),
         "system" => document.system = Some(boolean("system", value)?),
+        "locks" => document.locks = Some(boolean("locks", value)?),
         "site_packages" => document.site_packages = Some(boolean("site_packages", value)?),
         "network" => {
             document.network = Some(choice(

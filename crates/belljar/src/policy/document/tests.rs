@@ -37,6 +37,7 @@ fn every_key_is_read() {
         venv = "/srv/env"
         system = false
         site_packages = true
+        locks = false
         network = "loopback"
         mount = ["/var:/data:rw", { source = "/etc", target = "/conf" }]
         workdir = { source = "/var", target = "/w", mode = "read" }
@@ -65,6 +66,7 @@ fn every_key_is_read() {
         venv: Some("/srv/env".into()),
         system: false,
         site_packages: true,
+        locks: false,
         network: Network::Loopback,
         mounts: vec![
             mount("/var", "/data", Access::ReadWrite),

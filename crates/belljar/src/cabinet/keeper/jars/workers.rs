@@ -26,6 +26,8 @@ const REAPING: Duration = Duration::from_secs(1);
 const PARKED: [u8; PREFIX] = [8, VERSION, 0, 0, 0, 0, 0, 0, TOOK as u8, 0, 0, 0, 0, 0, 0, 0];
 const TOOK: usize = 8;
 const UNSEALED: u8 = 9;
+/// What comes before it with the listener for its locks, where there are some.
+const LISTENER: [u8; PREFIX] = [10, VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl Keeper<'_> {
     pub(super) fn send_worker(&mut self, number: u64, current: u64) -> io::Result<()> {
@@ -164,9 +166,16 @@ impl Keeper<'_> {
             return;
         };
         let mut prefix = [0; PREFIX];
-        let read = rustix::net::recv(&coming.control, &mut prefix[..], RecvFlags::DONTWAIT);
-        match read {
-            Ok((PREFIX, _)) if prefix == PARKED => {
+        match descriptors::receive_now(coming.control.as_fd(), &mut prefix) {
+            Ok((PREFIX, fds)) if prefix == LISTENER && fds.len() == 1 && !jar.answered => {
+                // What a hostile template sends in its place answers nobody: its guests have no locks then.
+                let sent = descriptors::send(jar.jar.gate.as_fd(), b"l", &[fds[0].as_fd()]);
+                match sent {
+                    Ok(_) => jar.answered = true,
+                    Err(error) => self.jar_failed(number, "hand over the listener", errno(&error)),
+                }
+            }
+            Ok((PREFIX, _)) if prefix == PARKED && jar.answered => {
                 let mut took = [0; TOOK];
                 let read = rustix::net::recv(&coming.control, &mut took[..], RecvFlags::DONTWAIT);
                 if !matches!(read, Ok((TOOK, _))) {

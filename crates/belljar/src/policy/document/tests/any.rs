@@ -80,7 +80,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     (
         python,
         venv,
-        any::<[bool; 2]>(),
+        any::<[bool; 3]>(),
         network,
         mounts,
         workdir,
@@ -89,12 +89,23 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         require,
     )
         .prop_map(
-            |(python, venv, [system, site_packages], network, mounts, workdir, env, limits, require)| {
+            |(
+                python,
+                venv,
+                [system, site_packages, locks],
+                network,
+                mounts,
+                workdir,
+                env,
+                limits,
+                require,
+            )| {
                 Policy {
                     python,
                     venv,
                     system,
                     site_packages,
+                    locks,
                     network,
                     mounts,
                     workdir,

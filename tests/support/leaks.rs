@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::procfs;
-use crate::ending;
+use crate::{alone, ending};
 
 /// How the host was before. The whole program is in a corner of its own where its user may make one; elsewhere mounts and
 /// System V objects are anyone's, and not looked at.
@@ -53,7 +53,8 @@ impl Baseline {
                 found.push(format!("the host's {what} changed"));
             }
         };
-        note(self.mounts == now.mounts, "mounts");
+        let mounts = self.mounts.as_deref().map(alone::still_there);
+        note(mounts == now.mounts, "mounts");
         note(self.system_v == now.system_v, "System V objects");
         note(self.namespaces == now.namespaces, "namespaces of this process");
         note(self.descriptors == now.descriptors, "descriptors of this process");

@@ -14,6 +14,9 @@ use super::{CgroupError, Group, Hierarchy, Owner, Part};
 
 /// How often the processes are gone through: each look finds those that were born of one which was not moved yet.
 const LOOKS: usize = 32;
+/// Looks in a row that must find nobody elsewhere: a child whose fork was under way while its parent was moved is born where the parent was,
+/// and is in no list until then. Only `cgroup.procs` would wait for it, and hold up every fork of the machine for milliseconds.
+const CLEAN: usize = 3;
 /// What a cpuset of version 1 needs before anything can enter it.
 const BOTH: [&str; 2] = ["cpuset.cpus", "cpuset.mems"];
 
@@ -103,7 +106,7 @@ fn inherit(tree: &dyn Tree, base: &Folder, folder: &Folder, file: &str) -> Resul
     folder.write(tree, file, above.trim())
 }
 
-/// Moves every thread of one folder's group into another, until a look finds none that is elsewhere. A pid is written at
+/// Moves every thread of one folder's group into another, until looks find none that is elsewhere. A pid is written at
 /// once after it was listed: for it to be a stranger's by then, all other pids would have to be given out in between.
 fn gather(tree: &dyn Tree, from: &Folder, to: &Folder) -> Result<(), CgroupError> {
     const FILE: &str = "tasks";
@@ -114,6 +117,7 @@ fn gather(tree: &dyn Tree, from: &Folder, to: &Folder) -> Result<(), CgroupError
     };
     let writer = to.writer(tree, FILE)?;
     let path = to.path.join(FILE);
+    let mut clean = 0;
     for _ in 0..LOOKS {
         let (all, here) = (list(from)?, list(to)?);
         let here: HashSet<&str> = here.split_whitespace().collect();
@@ -121,7 +125,8 @@ fn gather(tree: &dyn Tree, from: &Folder, to: &Folder) -> Result<(), CgroupError
             .split_whitespace()
             .filter(|pid| *pid != "0" && !here.contains(pid))
             .peekable();
-        if missing.peek().is_none() {
+        clean = if missing.peek().is_none() { clean + 1 } else { 0 };
+        if clean == CLEAN {
             return Ok(());
         }
         for pid in missing {

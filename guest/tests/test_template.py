@@ -52,6 +52,8 @@ class Preload(unittest.TestCase):
             "threaded": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
             "sharing": "import mmap\nheld = mmap.mmap(-1, 4096)",
             "opening": "held = open('/etc/passwd')",
+            # It dies with the template.
+            "forking": "import ctypes, os, time\nif not os.fork():\n    ctypes.CDLL(None).prctl(1, 9)\n    time.sleep(600)",
         }
         with tempfile.TemporaryDirectory() as folder:
             path = package(folder, **modules)
@@ -66,7 +68,8 @@ class Preload(unittest.TestCase):
                     self.assertEqual(list(told), [*modules, "missing"])
                     for line in told.values():
                         self.assertGreater(line.pop("seconds"), 0)
-                    nothing: dict[str, Any] = {"error": None, "threads": [], "shared": [], "descriptors": []}
+                    kinds = ("threads", "shared", "descriptors", "processes")
+                    nothing: dict[str, Any] = {"error": None} | {kind: [] for kind in kinds}
                     self.assertEqual(told["quiet"], nothing)
                     self.assertEqual(told["broken"], nothing | {"error": "ValueError: no"})
                     self.assertEqual(told["leaving"], nothing | {"error": "SystemExit: 3"})
@@ -74,6 +77,7 @@ class Preload(unittest.TestCase):
                     self.assertEqual(len(told["threaded"]["threads"]), 1)
                     self.assertIn("rw-s", told["sharing"]["shared"][0])
                     self.assertEqual(told["opening"]["descriptors"], ["6 -> /etc/passwd"])
+                    self.assertEqual(len(told["forking"]["processes"]), 1)
                     self.assertEqual(sum(map(len, (told[name]["threads"] for name in ("sharing", "opening")))), 0)
 
     def test_our_own_files_are_no_modules(self) -> None:

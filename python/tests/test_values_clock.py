@@ -174,7 +174,7 @@ def busy(count: int) -> list[Any]:
 
 
 CLASSES = tuple[Nothing, Pair, Model, Colour, Busy]
-# Those that take a multiple of what they may without the clock, on any machine.
+# Those whose parts are all slow: the clock is looked at many times while one is read.
 SLOW = set("WF Ww WM WI P C Od Op Lw Busy".split())
 
 
@@ -219,10 +219,16 @@ def test_no_value_takes_much_longer_than_what_was_sent(kind: str, monkeypatch: p
     told = f"{free / size * 1e9:.0f} ns a byte, {spent:.3f} s of {allowed:.3f}, {free:.3f} without the clock"
     print(kind, told)
     assert spent < allowed + PIECE, told
-    if kind in SLOW or free > 5 * allowed:
-        assert refused is not None and LONG in refused and free > 2 * allowed, told
+    if free > 5 * allowed:
+        assert refused is not None and LONG in refused, told
     if refused is None:
         assert spent <= allowed + PIECE / 2, told
+    if kind in SLOW:
+        # Whatever this machine takes for it, a tenth of that is not enough.
+        monkeypatch.setattr(reader, "SECONDS", free / 10)
+        monkeypatch.setattr(reader, "SECONDS_A_BYTE", 0)
+        spent, refused = cost(head, buffers)
+        assert refused is not None and LONG in refused and spent < free, (spent, told)
 
 
 def test_honest_crowds_are_far_from_it() -> None:

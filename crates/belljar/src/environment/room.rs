@@ -197,7 +197,9 @@ fn policy(network: Network, time: Option<Duration>) -> Policy {
 fn sandbox(policy: &Policy, interpreter: &Interpreter, binary: &Path) -> Result<Sandbox, EnvironmentError> {
     let policy = policy.clone().settled().map_err(crate::Error::from)?;
     let plan = Plan::resolve(&policy, &Host::probe(), interpreter).map_err(crate::Error::from)?;
-    Ok(Sandbox::with_binary(plan, binary.to_path_buf()))
+    // Only our own cache is written. uv keeps empty `.git` files there, and a mount over one would keep it from renaming what it has
+    // built into that folder.
+    Ok(Sandbox::with_binary(plan.without_protection(), binary.to_path_buf()))
 }
 
 /// Reads what it says until it ends, and ends it before it fills the disk.

@@ -86,7 +86,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
     ),
     (
         "says_that_it_is_parked_before_it_is_sealed",
-        "import time\nreal = seal['seal']\ndef patched(order, processors, fds, failed):\n    os.write(fds[0], b'\\x08\\1' + bytes(6) + b'\\x08' + bytes(7) + b'\\xff' * 8)\n    time.sleep(1)\n    return real(order, processors, fds, failed)\nseal['seal'] = patched",
+        "import time\nfrom socket import send_fds, socket\nreal = seal['seal']\ndef patched(order, processors, fds, failed):\n    send_fds(socket(fileno=os.dup(fds[0])), [b'\\x0a\\1' + bytes(14)], [fds[0]])\n    os.write(fds[0], b'\\x08\\1' + bytes(6) + b'\\x08' + bytes(7) + b'\\xff' * 8)\n    time.sleep(1)\n    return real(order, processors, fds, failed)\nseal['seal'] = patched",
         "check a worker",
     ),
     (

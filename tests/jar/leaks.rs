@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use belljar::host::{Cgroup, Host};
 use belljar_linux::cgroup::Owner;
 
-use crate::{alone, ending};
 use crate::twice::is_alone;
+use crate::{alone, ending};
 
 /// When a group that is still there stays.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -31,6 +31,10 @@ pub fn command(program: &Path, user: Option<u32>) -> Command {
 /// Of the mounts that were there, those whose place still is: when somebody on the host removes a folder, the kernel takes what was
 /// mounted on it out of every mount namespace, this one too.
 pub fn still_there(mounts: &str) -> String {
-    let has_place = |line: &&str| line.split(' ').nth(4).is_some_and(|place| Path::new(place).exists());
+    let has_place = |line: &&str| {
+        line.split(' ')
+            .nth(4)
+            .is_some_and(|place| Path::new(place).exists())
+    };
     mounts.split_inclusive('\n').filter(has_place).collect()
 }

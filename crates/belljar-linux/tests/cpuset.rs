@@ -49,8 +49,7 @@ fn inner(hierarchy: &Hierarchy, number: u64) -> Group {
 
 /// A shell whose children come and go, until it is killed or this process is gone: a test that fails leaves no crowd behind.
 fn crowd() -> Child {
-    let script =
-        "read line; for i in 1 2 3 4 5 6 7 8; do (while kill -0 $PPID; do (:); done) & done; wait";
+    let script = "read line; for i in 1 2 3 4 5 6 7 8; do (while kill -0 $PPID; do (:); done) & done; wait";
     let mut command = Command::new("/bin/sh");
     command
         .args(["-c", script])

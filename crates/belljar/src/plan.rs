@@ -62,11 +62,13 @@ impl Plan {
 
     /// How many file locks its processes may have.
     pub(crate) fn locks(&self) -> u32 {
+        // Who answers counts in the jar's own /proc.
+        let counts = self.steps.iter().any(|step| matches!(step, Step::Proc));
         let found = self.steps.iter().find_map(|step| match step {
             Step::Seccomp { locks, .. } => Some(*locks),
             _ => None,
         });
-        found.unwrap_or(0)
+        found.filter(|_| counts).unwrap_or(0)
     }
 
     /// How many processors a guest is bound to, where affinity is what holds the limit: it may not change that, not even to

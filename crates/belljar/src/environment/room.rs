@@ -199,7 +199,10 @@ fn sandbox(policy: &Policy, interpreter: &Interpreter, binary: &Path) -> Result<
     let plan = Plan::resolve(&policy, &Host::probe(), interpreter).map_err(crate::Error::from)?;
     // Only our own cache is written. uv keeps empty `.git` files there, and a mount over one would keep it from renaming what it has
     // built into that folder.
-    Ok(Sandbox::with_binary(plan.without_protection(), binary.to_path_buf()))
+    Ok(Sandbox::with_binary(
+        plan.without_protection(),
+        binary.to_path_buf(),
+    ))
 }
 
 /// Reads what it says until it ends, and ends it before it fills the disk.

@@ -242,13 +242,25 @@ fn seal(
             Step::Privileges => privileges::drop_held(),
             Step::Landlock(rules) => confine(ruleset, rules.abi),
             // Not earlier: descriptors that came with the copy may have higher numbers than the limit allows.
-            Step::Rlimits { limits } => set_limits(limits),
+            Step::Rlimits { limits } => set_limits(limits.iter().filter(|limit| !is_open_files(limit))),
             Step::Seccomp { .. } => install(room, filter, gate),
             _ => Ok(()),
         };
         result.map_err(|error| (super::init::set_up(step), error))?;
     }
+    // Last: who may have few open files may send none while other jars of the same user have as many under way, and the filter's
+    // listener is sent.
+    for step in room.plan.steps() {
+        if let Step::Rlimits { limits } = step {
+            let done = set_limits(limits.iter().filter(|limit| is_open_files(limit)));
+            done.map_err(|error| (super::init::set_up(step), error))?;
+        }
+    }
     Ok(())
+}
+
+fn is_open_files(limit: &Rlimit) -> bool {
+    limit.name == "nofile"
 }
 
 /// The second wall, with the jar's own terminals where there are some.
@@ -312,9 +324,7 @@ pub(crate) fn worker_filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
 fn filter_options(room: &Room<'_>) -> Option<seccomp::Options> {
     for step in room.plan.steps() {
         if let Step::Seccomp {
-            internet,
-            affinity,
-            locks,
+            internet, affinity, ..
         } = step
         {
             let families = if *internet {
@@ -326,7 +336,7 @@ fn filter_options(room: &Room<'_>) -> Option<seccomp::Options> {
                 families,
                 tty: room.job.terminal.is_some(),
                 affinity: *affinity,
-                locks: *locks > 0,
+                locks: room.plan.locks() > 0,
                 ipc: true,
                 disk: room.has(|step| {
                     matches!(
@@ -385,7 +395,7 @@ fn from(all: &[usize], first: usize, count: usize) -> Vec<usize> {
     chosen.collect()
 }
 
-pub(crate) fn set_limits(limits: &[Rlimit]) -> io::Result<()> {
+pub(crate) fn set_limits<'a>(limits: impl IntoIterator<Item = &'a Rlimit>) -> io::Result<()> {
     for limit in limits {
         let resource = match limit.name.as_str() {
             "core" => Resource::Core,

@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use belljar_linux::cgroup::Hierarchy;
 
 use crate::error::{Error, Process};
+use crate::jar::{hierarchy, sweep_after};
 use crate::job::{Job, Live, Which};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::warden::sweep;
 
 pub use binary::{BinaryError, find_binary, own_binary};
 pub(crate) use message::{ParcelHead, Reply, Request, carried};
@@ -54,7 +54,7 @@ pub struct Running {
 pub(crate) fn start(binary: &std::path::Path, plan: &Plan, job: Job) -> Result<Running, Error> {
     let plan = &*plan.tighten(&job.limits)?;
     let (ours, warden) = start_binary(binary)?;
-    let groups = sweep::hierarchy(plan).cloned();
+    let groups = hierarchy(plan).cloned();
     let (request, blobs, fds, reader) = Request::new(plan, job)?;
     let running = Running {
         socket: ours,
@@ -123,7 +123,7 @@ impl Running {
             Err(_) => {
                 // A warden that was killed could not remove its cgroup.
                 if let Some(groups) = &self.groups {
-                    sweep::sweep_after(groups, self.warden.id());
+                    sweep_after(groups, self.warden.id());
                 }
                 Err(Error::Lost {
                     process: Process::Warden,

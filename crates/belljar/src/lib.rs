@@ -34,7 +34,7 @@
 //! # Layout
 //!
 //! Read in this order: [`policy`] (the wish), [`host`] (what this machine can do), [`plan`] (the two resolved, as a list
-//! of steps), `jar` (the steps carried out in the jar's init), [`warden`] (a jar started, watched, emptied, judged),
+//! of steps), `init` (the steps carried out in a jar's init), [`warden`] (a jar started, watched, emptied, judged),
 //! [`outcome`]. [`Sandbox`] and [`Command`] are the front for programs; they reach a warden through [`client`].
 //! [`pool`] runs jobs on workers that are ready; `cabinet` is where those are made.
 //! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
@@ -51,6 +51,7 @@ mod error;
 pub mod files;
 pub mod hint;
 pub mod host;
+mod init;
 mod jar;
 pub mod job;
 mod nearest;

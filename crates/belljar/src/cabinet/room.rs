@@ -17,7 +17,7 @@ use belljar_linux::process::{self, Namespaces};
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, inherit, network, privileges, seccomp, signals};
 
-use crate::jar::{
+use crate::init::{
     Clerk, Cover, Failure, Report, folder, open_folder, place, read_only, scratch_part, send, set_up, show,
     step,
 };
@@ -159,7 +159,7 @@ pub(super) fn start(blueprint: &Blueprint<'_>, groups: &[OwnedFd]) -> io::Result
 /// Takes init's report; the other end's descriptors come in a known order.
 pub(super) fn keys(plan: &Plan, gate: BorrowedFd<'_>) -> Result<Keys, Failure> {
     let lost = || ("build a jar".to_owned(), io::ErrorKind::UnexpectedEof.into());
-    match crate::jar::receive(gate) {
+    match crate::init::receive(gate) {
         Ok(Some((Report::Built { ruled }, mut fds))) => {
             let count = kinds(plan).len();
             if fds.len() != count + 2 + usize::from(ruled) {

@@ -14,12 +14,13 @@ use super::builder::builder;
 use super::message::{Opening, tell};
 use crate::error::Error;
 use crate::files::Obeyed;
-use crate::jar::{Room, open_sources};
+use crate::init::{Ids, Room, ids, namespaces, open_sources};
+use crate::jar::{hierarchy, sweep, sweep_after};
 use crate::job::{Job, Program};
 use crate::plan::Step;
 use crate::runtime::Runtime;
 use crate::tree::Tree;
-use crate::warden::{Steering, cabinet_namespaces, compile_runtime, ids, sweep};
+use crate::warden::{Steering, compile_runtime};
 
 /// Memory that a cabinet, and its templates, may have beside what a jar may: pages that workers copy on their way stay theirs.
 const MORE_MEMORY: u64 = 256 << 20;
@@ -110,13 +111,14 @@ fn open(
         enters_group: !groups.is_empty(),
         control: None,
     };
-    let child = process::start(cabinet_namespaces(plan), || builder(room, keeper, &opening.spec)).map_err(
-        |source| Error::Setup {
-            step: "start a cabinet".into(),
-            source,
-            hint: Some("`belljar doctor` says why".into()),
-        },
-    )?;
+    let child =
+        process::start(namespaces(plan), || builder(room, keeper, &opening.spec)).map_err(|source| {
+            Error::Setup {
+                step: "start a cabinet".into(),
+                source,
+                hint: Some("`belljar doctor` says why".into()),
+            }
+        })?;
     let settled = settle(&child, ids, &groups, report.as_fd());
     if settled.is_ok() {
         wait(engine.as_fd(), child.as_fd());
@@ -130,11 +132,11 @@ fn open(
             .remove()
             .map_err(|error| Error::setup("remove the cabinet's cgroup", io::Error::other(error)))?;
     }
-    if let (Ok(engine), Some(hierarchy)) = (engine_process, sweep::hierarchy(plan))
+    if let (Ok(engine), Some(hierarchy)) = (engine_process, hierarchy(plan))
         && is_gone(engine.pidfd.as_fd())
     {
         // It could not remove the groups that it made for workers, and they are empty now.
-        sweep::sweep_after(hierarchy, engine.pid);
+        sweep_after(hierarchy, engine.pid);
     }
     settled
 }
@@ -152,7 +154,7 @@ fn is_gone(pidfd: BorrowedFd<'_>) -> bool {
 /// Gives the builder its ids and its cgroups, its own and that of templates, and lets it go.
 fn settle(
     child: &process::Child,
-    ids: Option<crate::warden::Ids>,
+    ids: Option<Ids>,
     groups: &[Group],
     report: BorrowedFd<'_>,
 ) -> Result<(), Error> {
@@ -191,7 +193,7 @@ fn make_groups(opening: &Opening) -> Result<Vec<Group>, Error> {
             cpus,
         } = step
         {
-            sweep::sweep(hierarchy);
+            sweep(hierarchy);
             let own = cgroup::Limits {
                 memory: Some(memory.saturating_add(MORE_MEMORY)),
                 swap: false,

@@ -12,14 +12,9 @@ use rustix::thread::CpuSet;
 use super::worker::Worker;
 use crate::error::Error;
 use crate::files::{self, Folder};
+use crate::jar::{Control, Init, Input, Jar, Outgoing, Stream, Streams, Warm, pid_of};
 use crate::job::{Job, Program, Sink, Stdin};
 use crate::plan::{Plan, Step};
-use crate::warden::foreign::Control;
-use crate::warden::init::{Init, pid_of};
-use crate::warden::outgoing::Outgoing;
-use crate::warden::pump::Input;
-use crate::warden::start::{Jar, Streams, Warm};
-use crate::warden::stream::Stream;
 
 /// Why a job was not delivered. Nothing of it has run; what is left of the worker is to be emptied.
 pub(super) enum Undelivered {

@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::jar::Outgoing;
 use crate::job::{Job, Program};
 use crate::plan::{Plan, SCRIPT};
-use crate::warden::outgoing::Outgoing;
 use crate::wire::{PREFIX, VERSION};
 
 /// The kind of frame that is a job.

@@ -12,17 +12,12 @@ use super::frame::frame;
 use super::waiter::Cancel;
 use crate::cabinet;
 use crate::error::{Error, Process};
+use crate::jar::{Before, Heard, Jar, Look, Outgoing, Steer, Steering, Streams, finish, listen};
 use crate::job::{Job, Program};
 use crate::outcome::{Captured, Changes, Outcome, Status, Usage};
 use crate::parcel::Parcel;
 use crate::plan::Plan;
 use crate::sandbox::Sandbox;
-use crate::warden::Steering;
-use crate::warden::finish::{Before, finish};
-use crate::warden::outgoing::Outgoing;
-use crate::warden::start::{Jar, Look, Streams};
-use crate::warden::steer::Steer;
-use crate::warden::watch::{Heard, listen};
 
 /// What a job gave.
 #[derive(Debug)]

@@ -11,9 +11,8 @@ use super::waiter::lock;
 use super::worker::Worker;
 use crate::cabinet::{Cabinet, Spec};
 use crate::error::Error;
+use crate::jar::{hierarchy, make_group, sweep_after};
 use crate::sandbox::{Digest, Sandbox};
-use crate::warden::start::make_group;
-use crate::warden::sweep;
 
 /// How often a look is taken when nothing happens.
 const LOOK: Duration = Duration::from_secs(1);
@@ -283,7 +282,7 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
     // Locked, so that nothing is heard before it is known whose it is.
     let mut state = lock(&core.state);
     let (reads, read) = (core.clone(), cabinet.clone());
-    let groups = sweep::hierarchy(sandbox.plan()).cloned();
+    let groups = hierarchy(sandbox.plan()).cloned();
     let reader = std::thread::Builder::new()
         .name("belljar-cabinet".into())
         .spawn(move || {
@@ -291,11 +290,11 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
             let warden = read.warden_pid();
             // Waits for the warden's end; one that was killed could not remove its cgroup.
             drop(read);
-            if let Some(hierarchy) = groups {
-                sweep::sweep_after(&hierarchy, warden);
+            if let Some(groups) = groups {
+                sweep_after(&groups, warden);
             }
         });
-    let outer = sweep::hierarchy(sandbox.plan())
+    let outer = hierarchy(sandbox.plan())
         .and_then(|hierarchy| belljar_linux::cgroup::outer_cpuset(hierarchy, cabinet.warden_pid()));
     match (state.shelves.get_mut(&digest), reader) {
         (Some(shelf), Ok(reader)) => {

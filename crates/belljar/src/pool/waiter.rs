@@ -10,8 +10,8 @@ use super::worker::Worker;
 use crate::agent::MAX_ITEMS;
 use crate::client::Running;
 use crate::error::Error;
+use crate::jar::Steering;
 use crate::sandbox::Digest;
-use crate::warden::Steering;
 
 /// What a job that waited is given.
 pub(super) enum Grant {

@@ -9,10 +9,7 @@ use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
 use crate::cabinet::Parked;
-use crate::warden::foreign::Control;
-use crate::warden::init::{Init, pid_of};
-use crate::warden::outgoing::Outgoing;
-use crate::warden::start::Jar;
+use crate::jar::{Control, Init, Jar, Outgoing, pid_of};
 
 /// Resident memory of a worker where nothing tells.
 const GUESS: u64 = 4 << 20;

@@ -3,8 +3,8 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use super::outgoing::Outgoing;
 use crate::client::{ParcelHead, Reply, message};
+use crate::jar::Outgoing;
 use crate::job::{Reader, Which};
 use crate::parcel::Parcel;
 

@@ -16,7 +16,7 @@ use crate::cabinet::networks::Networks;
 use crate::cabinet::room::Blueprint;
 use crate::cabinet::template::Template;
 use crate::cabinet::{Spec, check};
-use crate::jar::{Failure, Room, step};
+use crate::init::{Failure, Room, step};
 
 /// The part of an event's number that says whose it is.
 const KIND: u64 = 0xff << 56;

@@ -16,7 +16,7 @@ use super::{Coming, Jar, State, errno};
 use crate::cabinet::keeper::loops::{Keeper, Source};
 use crate::cabinet::message::{Fork, FromKeeper, send};
 use crate::cabinet::{room, template};
-use crate::jar::{Report, choose};
+use crate::init::{Report, choose};
 use crate::plan::Step;
 use crate::wire::{PREFIX, VERSION};
 
@@ -370,7 +370,7 @@ fn report(socket: Option<&OwnedFd>, ended: Ended) {
             cpu_usec: ended.cpu_usec,
             alone: false,
         };
-        crate::jar::send(socket.as_fd(), &said, &[]);
+        crate::init::send(socket.as_fd(), &said, &[]);
     }
 }
 

@@ -8,16 +8,16 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{Kill, Watch, Watched};
 use crate::error::{Error, Process};
-use crate::jar::{Report, receive};
+use crate::init::{Report, receive};
+use crate::jar::Streams;
+use crate::jar::cpu;
+use crate::jar::foreign::Foreign;
+use crate::jar::gate::Closed;
+use crate::jar::steer::Wish;
+use crate::jar::stream::{BUFFER, Stream};
 use crate::job::Which;
 use crate::outcome::Captured;
 use crate::pyerror::is_whole_stack;
-use crate::warden::cpu;
-use crate::warden::foreign::Foreign;
-use crate::warden::gate::Closed;
-use crate::warden::start::Streams;
-use crate::warden::steer::Wish;
-use crate::warden::stream::{BUFFER, Stream};
 
 /// How long a guest whose time is up may take to say where it is: two periods of the kernel's processor limit, which may have
 /// stopped a busy guest for the rest of one.

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{LATE, Watch};
 use crate::error::Error;
-use crate::warden::gate::Closed;
+use crate::jar::gate::Closed;
 
 /// How often processor time is looked at when it is limited.
 const CPU_LOOK: Duration = Duration::from_millis(20);

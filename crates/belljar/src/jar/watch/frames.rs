@@ -7,11 +7,11 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use super::Watch;
+use crate::jar::foreign::{Control, Foreign};
+use crate::jar::stream::grow;
+use crate::jar::word::{self, WordError};
+use crate::jar::{Jar, Streams};
 use crate::job::{Live, Which};
-use crate::warden::foreign::{Control, Foreign};
-use crate::warden::start::{Jar, Streams};
-use crate::warden::stream::grow;
-use crate::warden::word::{self, WordError};
 use crate::wire::{Frame, Kind};
 
 impl Watch<'_> {

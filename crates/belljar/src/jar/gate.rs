@@ -18,7 +18,7 @@ pub(crate) enum Closed {
 
 /// Asks.
 pub(super) fn ask(Gate(question): Gate) -> Result<Closed, Error> {
-    let (answer, told) = super::start::pipe()?;
+    let (answer, told) = super::pipe()?;
     let act = move || {
         if question() {
             // Nobody reads it only if the jar has ended before.

@@ -8,14 +8,13 @@ use std::time::{Instant, SystemTime};
 use belljar_linux::process::Ended;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use super::start::Jar;
-use super::sweep;
 use super::verdict::{Disk, verdict};
 use super::watch::Watched;
 use super::weight::refuse_heavy;
+use super::{Jar, sweep};
 use crate::error::Error;
 use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, Obeyed};
-use crate::jar::DRAFT_MODE;
+use crate::init::DRAFT_MODE;
 use crate::job::{Collect, InputFile};
 use crate::outcome::{Changes, Outcome, OutputFile, Usage};
 use crate::plan::{Plan, Step};
@@ -41,7 +40,7 @@ struct Workdir {
 }
 
 /// Looks at what the guest gets to change.
-pub(super) fn before(plan: &Plan) -> Result<Before, Error> {
+pub(crate) fn before(plan: &Plan) -> Result<Before, Error> {
     let written = plan.steps().iter().filter_map(|step| match step {
         Step::Protect { source, .. } => Some(source.as_path()),
         _ => None,

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 
 use super::Watch;
 use crate::error::{Error, Process};
-use crate::jar::{Report, receive};
-use crate::warden::gate::{self, Closed};
-use crate::warden::pump::Relay;
+use crate::init::{Report, receive};
+use crate::jar::gate::{self, Closed};
+use crate::jar::pump::Relay;
 
 /// How long a keeper may take to tell how a worker ended, before the kernel is asked, and before nobody is: longer than the
 /// keeper waits for a template to reap, and for the worker to be its own after that.

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use belljar_linux::cgroup::{Group, OomEvent};
 use belljar_linux::process;
 use rustix::event::PollFlags;
-use rustix::net::SendFlags;
 use rustix::process::Signal;
 
 use self::end::captured;
@@ -306,10 +305,7 @@ impl<'a> Watch<'a> {
         }
         self.jar.since = Instant::now();
         self.deadline = self.longest.map(|longest| self.jar.since + longest);
-        if let Some(control) = self.jar.voice() {
-            // A guest that is gone is seen elsewhere.
-            let _ = rustix::net::send(control, gate::OPEN, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-        }
+        self.send();
     }
 
     /// Not before there is something to read: until then init may be waiting for this processor.

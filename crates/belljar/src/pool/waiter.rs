@@ -7,11 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::core::Core;
 use super::worker::Worker;
-use crate::agent::MAX_ITEMS;
 use crate::client::Running;
 use crate::error::Error;
 use crate::jar::Steering;
 use crate::sandbox::Digest;
+use crate::wire::MAX_ITEMS;
 
 /// What a job that waited is given.
 pub(super) enum Grant {

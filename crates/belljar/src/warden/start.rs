@@ -82,12 +82,13 @@ pub(super) fn start(plan: &Plan, mut job: Job, obeyed: &Obeyed) -> Result<(Jar, 
             source,
             hint: Some("`belljar doctor` says why".into()),
         })?;
+    let outgoing = outgoing(&job);
     let mut jar = Jar {
         init: Init::Child(child),
         group,
         report,
         control: control.map(Control::new),
-        outgoing: outgoing(&job),
+        outgoing,
         leave: job.items,
         gate: job.gate.take().map(Closed::Unasked),
         since: Instant::now(),
@@ -141,9 +142,14 @@ fn settle(plan: &Plan, jar: &mut Jar, ids: Option<Ids>) -> Result<(), Error> {
 
 /// What a job's runtime reads from its socket, where not from files.
 fn outgoing(job: &Job) -> Outgoing {
+    let mut outgoing = Outgoing::default();
+    if job.gate.is_some() {
+        // Nothing is sent before the gate is open.
+        outgoing.go();
+    }
     match job.parcel() {
-        Some(parcel) => Outgoing::default().parcel(parcel, job.items),
-        None => Outgoing::default(),
+        Some(parcel) => outgoing.parcel(parcel, job.items),
+        None => outgoing,
     }
 }
 

@@ -25,7 +25,7 @@ impl Watch<'_> {
     }
 
     /// Writes as much as the guest's socket takes.
-    fn send(&mut self) {
+    pub(super) fn send(&mut self) {
         let Jar {
             control, outgoing, ..
         } = &mut *self.jar;

@@ -18,16 +18,15 @@ use crate::cabinet::message::{Fork, FromKeeper, send};
 use crate::cabinet::{room, template};
 use crate::init::{Report, choose};
 use crate::plan::Step;
-use crate::wire::{PREFIX, VERSION};
+use crate::wire::{Kind as Frame, PREFIX};
 
 /// How long a template gets to reap a worker that has ended.
 const REAPING: Duration = Duration::from_secs(1);
 /// A worker's first frame: it is sealed, and says how many microseconds it took to walk in and to rehearse; or it is not.
-const PARKED: [u8; PREFIX] = [8, VERSION, 0, 0, 0, 0, 0, 0, TOOK as u8, 0, 0, 0, 0, 0, 0, 0];
+const PARKED: [u8; PREFIX] = Frame::Parked.prefix(0, TOOK as u64, false);
 const TOOK: usize = 8;
-const UNSEALED: u8 = 9;
 /// What comes before it with the listener for its locks, where there are some.
-const LISTENER: [u8; PREFIX] = [10, VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const LISTENER: [u8; PREFIX] = Frame::Listener.prefix(0, 0, false);
 
 impl Keeper<'_> {
     pub(super) fn send_worker(&mut self, number: u64, current: u64) -> io::Result<()> {
@@ -191,7 +190,7 @@ impl Keeper<'_> {
                 }
                 self.park(number);
             }
-            Ok((PREFIX, _)) if prefix[..2] == [UNSEALED, VERSION] => {
+            Ok((PREFIX, _)) if prefix[..4] == Frame::Failed.prefix(0, 0, false)[..4] => {
                 let mut header = [0; 4096];
                 let length = rustix::net::recv(&coming.control, &mut header[..], RecvFlags::DONTWAIT)
                     .map_or(0, |(length, _)| length);

@@ -28,6 +28,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::client;
 use crate::error::Error;
+use crate::init::Handed;
 use crate::plan::{Namespace, Plan, Step};
 use crate::policy::Access;
 use crate::tree::Tree;
@@ -131,10 +132,8 @@ pub(crate) struct Parked {
     pub stderr: OwnedFd,
     /// Tells how the worker ended, as a jar's init does in a cold run.
     pub report: OwnedFd,
-    /// The jar's working folder.
-    pub workdir: OwnedFd,
-    /// The folder for the job's script: the guest only reads it, through this descriptor it can be written.
-    pub script: OwnedFd,
+    /// What the jar's init has handed over.
+    pub handed: Handed,
     /// Where the time went.
     pub timings: Timings,
 }

@@ -5,6 +5,7 @@
 
 mod clerk;
 mod guest;
+mod handed;
 mod ids;
 mod life;
 mod places;
@@ -21,6 +22,7 @@ use crate::runtime::RuntimeFile;
 
 pub(crate) use clerk::Clerk;
 pub(crate) use guest::{choose, filter, set_limits, worker_filter};
+pub(crate) use handed::{Handed, Name};
 pub(crate) use ids::{Ids, ids, namespaces};
 pub(crate) use life::{Failure, enter, groups, init, prepare, set_up, step};
 pub(crate) use report::{Report, receive, send};

@@ -1,6 +1,10 @@
 //! A jar as it is held from outside: started or taken, watched, emptied, judged. Whoever holds one (the warden of a cold
 //! run, a pool) does it by way of this module.
 //!
+//! Three lives, three types. A [`Jar`] is there from its init to its last process. A [`Worker`] is the process in it that
+//! runs jobs. A [`Run`] is one job on that worker. A single call ends all three together; whoever keeps a jar for more ends
+//! only its runs. To [`Watch`] a run ends nothing: it tells how the run is over, and the holder decides what becomes of the jar.
+//!
 //! Whoever watches must never run guest code, open a path that a guest chose, or wait for a guest without a deadline of its
 //! own.
 
@@ -13,6 +17,7 @@ mod init;
 mod outgoing;
 mod outlet;
 mod pump;
+mod run;
 mod sampler;
 mod steer;
 mod stream;
@@ -21,111 +26,81 @@ mod verdict;
 mod watch;
 mod weight;
 mod word;
+mod worker;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::{Group, OomEvent};
 use belljar_linux::process::Ended;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::error::{Error, Process};
-use crate::job::Live;
+use crate::init::Handed;
 
 pub(crate) use cpu::{Stat, microseconds};
-pub(crate) use finish::{Before, before, finish};
+pub(crate) use finish::{Before, before, outcome};
 pub(crate) use foreign::Control;
-pub(crate) use gate::Closed;
 pub(crate) use group::{fault, has_group, make_group};
 pub(crate) use init::{Init, pid_of};
 pub(crate) use outgoing::Outgoing;
-pub(crate) use pump::Input;
+pub(crate) use run::{Holder, Run};
 pub(crate) use sampler::Sampler;
 pub(crate) use steer::Steer;
 pub use steer::Steering;
-pub(crate) use stream::{Stream, pipe};
+pub(crate) use stream::pipe;
 pub(crate) use sweep::{hierarchy, sweep, sweep_after};
-pub(crate) use watch::{Heard, listen, watch};
+pub(crate) use watch::{Over, Watch};
+pub(crate) use worker::{Parent, Worker};
 
 /// How long a jar may take to be empty after its init was killed. The kernel needs milliseconds; one that takes longer than
 /// this is lost, and waited for all the same: what is left of a guest never runs unwatched.
-pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long init gets to end the jar by itself before its processes are killed one by one.
-pub(crate) const PROMPT: std::time::Duration = std::time::Duration::from_millis(5);
+pub(crate) const PROMPT: Duration = Duration::from_millis(5);
 
 /// A jar that has been started.
 pub(crate) struct Jar {
     pub init: Init,
     pub group: Option<Group>,
-    /// The way to init.
+    /// Here init says how its worker ended, or the keeper in its place.
     pub report: OwnedFd,
-    /// The way to the guest runtime.
-    pub control: Option<Control>,
-    /// What is still to be written to it.
-    pub outgoing: Outgoing,
-    /// Items that the guest may still send.
-    pub leave: u64,
-    /// What must turn out true before the job runs, as long as it has not.
-    pub gate: Option<Closed>,
-    /// When the job was delivered.
-    pub since: Instant,
-    /// Files that were put into a fresh /jar.
-    pub inputs: Vec<crate::job::InputFile>,
-    /// A host folder for what is left in a fresh /jar.
-    pub collect: Option<crate::job::Collect>,
-    /// What was to be executed, for messages.
-    pub program: String,
-    /// Whether the guest runtime went in as source.
-    pub wants_compiling: bool,
+    /// What init has handed over.
+    pub handed: Handed,
+    /// Tells when memory runs out.
+    pub memory: Option<OomEvent>,
+    /// The process in it that runs jobs.
+    pub worker: Worker,
     /// How init ended.
-    pub ended: Option<Ended>,
+    ended: Option<Ended>,
     /// When nothing of the guest's was left in it.
     pub emptied: Option<Instant>,
-    /// What was there before the job, when Python was.
-    pub warm: Option<Warm>,
-}
-
-/// A look at what a job does to others, by way of its cgroup; gives when to take the next one, if at all.
-pub(crate) type Look = Box<dyn FnMut(&mut Group) -> Option<Duration> + Send>;
-
-/// A worker that was parked in its jar before it was given a job.
-pub(crate) struct Warm {
-    pub worker: OwnedFd,
-    pub workdir: Option<OwnedFd>,
-    /// Tells when memory runs out; made when the worker was parked.
-    pub memory: Option<OomEvent>,
-    /// Processor time that was used up before the job came.
-    pub cpu_usec: u64,
-    /// Whether a value ends the job: the worker of a call waits for its end then.
-    pub ends_with_value: bool,
-    /// Called once when the job takes its time: until then nobody else shall want the processor.
-    pub late: Option<Box<dyn FnOnce() + Send>>,
-    /// Called from time to time while the job runs.
-    pub look: Option<Look>,
-    /// Takes the cgroup of an empty jar.
-    pub bury: Option<Box<dyn FnOnce(Group) + Send>>,
-    /// What is only to be closed, which is done with the jar: whoever waits for its value does not wait for that.
-    pub rest: Vec<OwnedFd>,
-}
-
-/// The caller's ends of everything the guest reads and writes.
-pub(crate) struct Streams {
-    pub input: Input,
-    pub stdout: Stream,
-    pub stderr: Stream,
-    pub terminal: Option<OwnedFd>,
-    pub reader: Option<Live>,
+    /// What is only to be closed, which is done with the jar: whoever waits for a value does not wait for that.
+    rest: Vec<OwnedFd>,
 }
 
 impl Jar {
+    pub(crate) fn new(init: Init, group: Option<Group>, report: OwnedFd, worker: Worker) -> Self {
+        Self {
+            init,
+            group,
+            report,
+            handed: Handed::default(),
+            memory: None,
+            worker,
+            ended: None,
+            emptied: None,
+            rest: Vec::new(),
+        }
+    }
+
     /// Ends everything in the jar and waits until it is empty.
     pub(crate) fn empty(&mut self) -> Result<Ended, Error> {
         if let Some(ended) = self.ended {
             return Ok(ended);
         }
-        self.init
-            .kill()
-            .map_err(|error| Error::setup("end the jar", error))?;
+        self.kill()?;
         // Init ends the rest itself, once the scheduler gets to it; behind a crowd of busy guests that takes its time.
         if self.emptied.is_none()
             && !self.ends_within(PROMPT)
@@ -162,6 +137,13 @@ impl Jar {
         }
     }
 
+    /// Sends the kill: the kernel ends all that is in the jar.
+    fn kill(&self) -> Result<(), Error> {
+        self.init
+            .kill()
+            .map_err(|error| Error::setup("end the jar", error))
+    }
+
     /// Ends what is left of the guest. An init that has said that it is alone goes by itself meanwhile: its namespaces take
     /// the kernel longer than all that is left to do here.
     pub(crate) fn quiet(&mut self) -> Result<Ended, Error> {
@@ -171,30 +153,17 @@ impl Jar {
         }
     }
 
-    /// The way to the guest runtime.
-    pub(super) fn voice(&self) -> Option<BorrowedFd<'_>> {
-        self.control.as_ref().and_then(Control::get)
-    }
-
-    /// The pids below which all of the jar's processes are: a worker's parent is its template, not its jar's init.
-    pub(super) fn roots(&self) -> Vec<u32> {
-        let worker = self.warm.as_ref().map(|warm| pid_of(warm.worker.as_fd()));
+    /// The pids below which all of the jar's processes are: a worker's parent may be its template, not its jar's init.
+    fn roots(&self) -> Vec<u32> {
+        let worker = self.worker.stranger().map(pid_of);
         let all = std::iter::once(self.init.pid()).chain(worker);
         all.filter(|pid| *pid != 0).collect()
     }
 
-    /// Processor time that is not the job's.
-    pub(super) fn cpu_before(&self) -> u64 {
-        self.warm.as_ref().map_or(0, |warm| warm.cpu_usec)
-    }
-
     /// Waits for init's end, and with it the jar's.
-    fn ends_within(&self, patience: std::time::Duration) -> bool {
-        let mut poll = [rustix::event::PollFd::new(
-            &self.init,
-            rustix::event::PollFlags::IN,
-        )];
-        let timeout = rustix::event::Timespec {
+    fn ends_within(&self, patience: Duration) -> bool {
+        let mut poll = [PollFd::new(&self.init, PollFlags::IN)];
+        let timeout = Timespec {
             tv_sec: patience.as_secs() as i64,
             tv_nsec: patience.subsec_nanos().into(),
         };

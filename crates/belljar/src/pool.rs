@@ -13,13 +13,13 @@ mod first;
 mod frame;
 mod job;
 mod processors;
+mod ready;
 mod reaper;
 mod refill;
 mod settings;
 mod shelf;
 mod stats;
 mod waiter;
-mod worker;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

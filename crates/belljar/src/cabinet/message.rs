@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Event, Parked, Spec, Told};
 use crate::client::ParcelHead;
 use crate::error::{Error, Process};
+use crate::init::{Handed, Name};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
@@ -17,6 +18,8 @@ use crate::tree::Tree;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Largest message of a keeper or template.
 pub(super) const MAX_MESSAGE: usize = 128 << 10;
+/// Descriptors that every parked worker comes with.
+const ENDS: usize = 7;
 
 /// The engine's one message to a cabinet's warden; the keeper's end of the socket comes with it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -77,11 +80,12 @@ pub(super) enum ToKeeper {
 /// Keeper to engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromKeeper {
-    /// With the descriptors of [`Parked`], in its order.
+    /// With the descriptors of [`Parked`], in its order, and then one for each name.
     Parked {
         number: u64,
         worker_pid: i32,
         timings: Timings,
+        handed: Vec<Name>,
     },
     Told(Told),
 }
@@ -133,29 +137,23 @@ pub(crate) struct Timings {
 }
 
 impl FromKeeper {
-    pub(super) fn into_event(self, fds: Vec<OwnedFd>) -> Result<Event, Error> {
+    pub(super) fn into_event(self, mut fds: Vec<OwnedFd>) -> Result<Event, Error> {
         Ok(match self {
             Self::Told(told) => Event::Told(told),
             Self::Parked {
                 number,
                 worker_pid,
                 timings,
+                handed,
             } => {
-                let fds: [OwnedFd; 9] = fds.try_into().map_err(|_| Error::Lost {
+                let lost = || Error::Lost {
                     process: Process::Keeper,
                     how: "it sent a worker without its descriptors".into(),
-                })?;
-                let [
-                    init,
-                    worker,
-                    control,
-                    stdin,
-                    stdout,
-                    stderr,
-                    report,
-                    workdir,
-                    script,
-                ] = fds;
+                };
+                let more = fds.split_off(fds.len().min(ENDS));
+                let handed = Handed::new(handed, more).ok_or_else(lost)?;
+                let fds: [OwnedFd; ENDS] = fds.try_into().map_err(|_| lost())?;
+                let [init, worker, control, stdin, stdout, stderr, report] = fds;
                 Event::Parked(Box::new(Parked {
                     number,
                     worker_pid,
@@ -166,8 +164,7 @@ impl FromKeeper {
                     stdout,
                     stderr,
                     report,
-                    workdir,
-                    script,
+                    handed,
                     timings,
                 }))
             }

@@ -10,7 +10,7 @@ use belljar_linux::{descriptors, inherit, privileges, process, seccomp, signals}
 use super::clerk::Clerk;
 use super::report::{Report, send};
 use super::root::{Root, open_folder};
-use super::{Room, guest, open_sources};
+use super::{Name, Room, guest, open_sources};
 use crate::plan::{Namespace, Step};
 
 const SIGCHLD: i32 = 17;
@@ -146,14 +146,17 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<Option
         done.map_err(|error| (set_up(operation), error))?;
     }
     step("let the guest run", guest.run())?;
-    let mut fds: Vec<BorrowedFd<'_>> = vec![guest.process.as_fd(), workdir.as_fd()];
-    fds.extend(root.upper.as_ref().map(AsFd::as_fd));
-    fds.extend(terminal.as_ref().map(|terminal| terminal.master.as_fd()));
-    let started = Report::Started {
-        draft: root.upper.is_some(),
-        terminal: terminal.is_some(),
-    };
-    send(room.report.as_fd(), &started, &fds);
+    let master = terminal.as_ref().map(|terminal| terminal.master.as_fd());
+    let (handed, fds): (Vec<Name>, Vec<BorrowedFd<'_>>) = [
+        (Name::Guest, Some(guest.process.as_fd())),
+        (Name::Workdir, Some(workdir.as_fd())),
+        (Name::Upper, root.upper.as_ref().map(AsFd::as_fd)),
+        (Name::Terminal, master),
+    ]
+    .into_iter()
+    .filter_map(|(name, fd)| Some((name, fd?)))
+    .unzip();
+    send(room.report.as_fd(), &Report::Started { handed }, &fds);
     Ok(list)
 }
 

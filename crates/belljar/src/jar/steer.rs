@@ -66,7 +66,7 @@ impl Steer {
     }
 
     /// What has been asked for since the last look.
-    pub(super) fn next(&self) -> Option<Wish> {
+    pub(super) fn next(&mut self) -> Option<Wish> {
         match self {
             Self::None => None,
             Self::Signals(signals) => match signals.next().ok()?? {

@@ -6,7 +6,7 @@ mod hear;
 mod wait;
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::{Group, OomEvent};
@@ -20,21 +20,21 @@ use super::cpu;
 use super::foreign::Foreign;
 use super::gate::{self, Closed};
 use super::pump::Relay;
+use super::run::{Holder, Run, Streams};
 use super::sampler::Sampler;
 use super::steer::{Steer, Wish};
 use super::stream::{PAGE, Stream};
 use super::weight::is_heavy;
-use super::{Jar, Streams};
+use super::{Jar, Parent};
 use crate::error::Error;
+use crate::job::{Collect, InputFile};
 use crate::outcome::{Captured, Refused};
 use crate::parcel::Parcel;
 use crate::plan::{Plan, Step};
 use crate::wire::{Decoder, Frame, Kind};
 
-/// A job that takes longer than this is no short call.
+/// A run that takes longer than this is no short call: until then nobody else shall want the processor.
 const LATE: Duration = Duration::from_millis(2);
-/// How long a job has run when a first look is taken at what it does to others.
-const LOOK: Duration = Duration::from_millis(20);
 /// Microseconds of processor time that no worker needs which only waits for its job.
 const LITTLE: u64 = 50_000;
 
@@ -47,8 +47,19 @@ pub(crate) enum Kill {
     Caller,
 }
 
-/// What was seen while a jar ran.
-pub(crate) struct Watched {
+/// A run that is over, and what was seen of it.
+pub(crate) struct Watched<'a> {
+    pub plan: &'a Plan,
+    pub since: Instant,
+    pub cpu_before: u64,
+    pub inputs: Vec<InputFile>,
+    pub collect: Option<Collect>,
+    pub seen: Seen,
+}
+
+/// What was seen of a run.
+#[derive(Default)]
+pub(crate) struct Seen {
     /// How the guest's first process ended, as init saw it.
     pub status: Option<i32>,
     pub max_rss: u64,
@@ -68,178 +79,147 @@ pub(crate) struct Watched {
     pub stdout: Captured,
     pub stderr: Captured,
     pub overflowed: bool,
-    pub workdir: Option<OwnedFd>,
-    pub upper: Option<OwnedFd>,
 }
 
-struct Watch<'a> {
-    jar: &'a mut Jar,
-    streams: Streams,
-    steer: &'a Steer,
+/// One run under watch. It holds nothing that outlives the run, so that the jar can have another.
+pub(crate) struct Watch<'w, 'r> {
+    jar: &'w mut Jar,
+    run: Run<'r>,
+    /// How its caller ends or interrupts it, or lets it go on.
+    steer: &'w mut Steer,
+    holder: Option<&'w mut dyn Holder>,
     longest: Option<Duration>,
     deadline: Option<Instant>,
     cpu_limit: Option<u64>,
     /// Where processor time is limited and no cgroup counts it.
     sampler: Option<Sampler>,
-    oom: Option<OomEvent>,
     decoder: Decoder,
     /// One that came with the first byte of a frame that is not whole yet.
     descriptor: Option<Foreign>,
     /// Items that the job's reader has had no room for. Nothing is read from the guest meanwhile.
     items: VecDeque<Parcel>,
     relay: Option<Relay>,
-    /// The guest's first process, where this jar was built for it.
-    guest: Option<OwnedFd>,
     failed: Option<Error>,
     /// The worker is gone and has left a part of its job in its socket.
     unread: bool,
     /// Something came from the guest, or more than its job was sent to it.
     begun: bool,
-    /// When to look at the job's cgroup.
+    /// When to call the holder.
     look: Option<Instant>,
     /// Since when the worker has ended, which its template sees and its keeper tells.
     gone: Option<Instant>,
-    seen: Watched,
+    seen: Seen,
     buffer: Vec<u8>,
 }
 
-/// What came first when both were waited for.
-pub(crate) enum Heard {
-    /// The value of a call, and what it had printed; the kill is sent, and the jar still to be emptied.
-    Value(Box<Said>),
-    /// The end of the jar.
-    End(Box<Watched>),
-    /// The end of a worker that had not read its job: another one can have it, and the caller's streams.
-    Unread(Box<Streams>),
+/// What a run is over with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The value of a call.
+    Value,
+    /// The end of a worker that had not read its job: another one can have it.
+    Unread,
+    /// Anything else: the end of the worker or of the jar, a limit, the caller.
+    End,
 }
 
 /// The value of a call, and what it had printed.
 pub(crate) struct Said {
-    pub frame: Frame,
+    pub json: Vec<u8>,
     pub parcel: Option<Parcel>,
     pub stdout: Captured,
     pub stderr: Captured,
 }
 
-/// Watches until nothing of the guest's is left, or the jar must be ended.
-pub(crate) fn watch(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Watched, Error> {
-    let mut watch = Watch::new(plan, jar, streams, steer)?;
-    while !watch.step()? {}
-    watch.last_words();
-    watch.finish()
-}
-
-/// As [`watch`], but a value is handed over as soon as it is there and the kill is sent.
-pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer) -> Result<Heard, Error> {
-    let mut watch = Watch::new(plan, jar, streams, steer)?;
-    while !watch.step()? {}
-    if watch.unread && watch.seen.kill.is_none() {
-        let _ = watch.jar.init.kill();
-        return Ok(Heard::Unread(Box::new(watch.streams)));
-    }
-    if watch.has_value()
-        && watch.seen.kill.is_none()
-        && watch.failed.is_none()
-        // One that is too heavy to be read becomes an exception when everything is put together.
-        && !watch.seen.frame.as_ref().is_some_and(is_heavy)
-        && let Some(frame) = watch.seen.frame.take()
-    {
-        let killed = watch.jar.init.kill();
-        killed.map_err(|error| Error::setup("end the jar", error))?;
-        watch.drain();
-        let parcel = watch.seen.parcel.take();
-        // Closed with the jar, when the value has been handed on.
-        if let Some(warm) = &mut watch.jar.warm {
-            (warm.memory, warm.workdir) = (watch.oom.take(), watch.seen.workdir.take());
-            let Streams { stdout, stderr, .. } = &mut watch.streams;
-            warm.rest
-                .extend([stdout, stderr].into_iter().filter_map(Stream::spent));
-        }
-        let (stdout, stderr, _) = captured(watch.streams)?;
-        return Ok(Heard::Value(Box::new(Said {
-            frame,
-            parcel,
-            stdout,
-            stderr,
-        })));
-    }
-    watch.last_words();
-    watch.finish().map(|watched| Heard::End(Box::new(watched)))
-}
-
-impl<'a> Watch<'a> {
-    fn new(plan: &Plan, jar: &'a mut Jar, streams: Streams, steer: &'a Steer) -> Result<Self, Error> {
-        // The time of a job that waits at its gate begins behind it.
-        let longest = plan.steps().iter().find_map(|step| match step {
+impl<'w, 'r> Watch<'w, 'r> {
+    pub(crate) fn new(
+        jar: &'w mut Jar,
+        run: Run<'r>,
+        steer: &'w mut Steer,
+        holder: Option<&'w mut dyn Holder>,
+    ) -> Self {
+        let longest = run.plan.steps().iter().find_map(|step| match step {
             Step::Deadline { seconds } => Some(Duration::from_secs_f64(*seconds)),
             _ => None,
         });
+        // The time of a job that waits at its gate begins behind it.
         let deadline = longest
-            .filter(|_| jar.gate.is_none())
-            .map(|longest| jar.since + longest);
-        let (oom, workdir) = match (&mut jar.warm, &jar.group) {
-            (Some(warm), _) => (warm.memory.take(), warm.workdir.take()),
-            (None, Some(group)) => (
-                group
-                    .oom_event()
-                    .map_err(|error| Error::setup("watch memory", std::io::Error::other(error)))?,
-                None,
-            ),
-            (None, None) => (None, None),
-        };
-        let cpu_limit = plan.limits().cpu_seconds.map(|seconds| (seconds * 1e6) as u64);
+            .filter(|_| run.gate.is_none())
+            .map(|longest| run.since + longest);
+        let limits = run.plan.limits();
+        let cpu_limit = limits.cpu_seconds.map(|seconds| (seconds * 1e6) as u64);
         let counts = jar.group.as_ref().is_some_and(|group| group.cpu_usec().is_some());
         let sampled = cpu_limit.is_some() && !counts;
-        let looks = jar.group.is_some() && jar.warm.as_ref().is_some_and(|warm| warm.look.is_some());
-        Ok(Self {
-            look: looks.then(|| jar.since + LOOK),
-            jar,
-            streams,
-            steer,
+        Self {
+            look: holder.is_some().then(|| run.since + LATE),
             longest,
             deadline,
             cpu_limit,
-            sampler: sampled.then(|| Sampler::new(plan.limits().cpus.ceil())),
-            oom,
+            sampler: sampled.then(|| Sampler::new(limits.cpus.ceil())),
+            jar,
+            run,
+            steer,
+            holder,
             decoder: Decoder::default(),
             descriptor: None,
             items: VecDeque::new(),
             relay: None,
-            guest: None,
             failed: None,
             unread: false,
             begun: false,
             gone: None,
-            seen: Watched {
-                status: None,
-                max_rss: 0,
-                cpu_usec: 0,
-                stuck: None,
-                frame: None,
-                parcel: None,
-                refused: None,
-                kill: None,
-                interrupted: false,
-                stdout: Captured::default(),
-                stderr: Captured::default(),
-                overflowed: false,
-                workdir,
-                upper: None,
-            },
+            seen: Seen::default(),
             buffer: Vec::new(),
+        }
+    }
+
+    /// Watches until the run is over. Nothing is ended by that.
+    pub(crate) fn listen(&mut self) -> Result<Over, Error> {
+        while !self.step()? {}
+        let is_last = |frame: &Frame| !is_heavy(frame);
+        Ok(match self.seen.kill {
+            None if self.unread => Over::Unread,
+            // One that is too heavy to be read becomes an exception when everything is put together.
+            None if self.has_value()
+                && self.failed.is_none()
+                && self.seen.frame.as_ref().is_some_and(is_last) =>
+            {
+                Over::Value
+            }
+            _ => Over::End,
         })
+    }
+
+    /// Sends the kill, and takes the value of a call and what it had printed. The jar is still to be emptied.
+    pub(crate) fn value(mut self) -> Result<Said, Error> {
+        self.jar.kill()?;
+        self.drain();
+        let Streams { stdout, stderr, .. } = &mut self.run.streams;
+        let spent = [stdout, stderr].into_iter().filter_map(Stream::spent);
+        self.jar.rest.extend(spent);
+        let (stdout, stderr, _) = captured(self.run.streams)?;
+        Ok(Said {
+            json: self.seen.frame.map(|frame| frame.body).unwrap_or_default(),
+            parcel: self.seen.parcel,
+            stdout,
+            stderr,
+        })
+    }
+
+    /// Gives a run back that no worker has begun, to be given to another.
+    pub(crate) fn unread(self) -> Run<'r> {
+        self.run
+    }
+
+    /// Empties the jar, and takes what it had already said and printed.
+    pub(crate) fn end(mut self) -> Result<Watched<'r>, Error> {
+        self.last_words();
+        self.finish()
     }
 
     /// Waits for something to happen and deals with it; `true` once init has ended, is alone, or is to be ended.
     fn step(&mut self) -> Result<bool, Error> {
         let ready = self.poll()?;
-        if let Some(warm) = &mut self.jar.warm
-            && warm.late.is_some()
-            && self.jar.since.elapsed() >= LATE
-            && let Some(late) = warm.late.take()
-        {
-            late();
-        }
         self.look();
         for (source, events) in ready {
             if matches!(source, Source::Stdout | Source::Stderr) {
@@ -251,11 +231,11 @@ impl<'a> Watch<'a> {
                 Source::Worker => self.gone = Some(Instant::now()),
                 Source::Control => self.control(events),
                 Source::Gate => self.gate(),
-                Source::Stdin => self.streams.input.advance(),
-                Source::Stdout => self.streams.stdout.advance(&mut self.buffer),
-                Source::Stderr => self.streams.stderr.advance(&mut self.buffer),
+                Source::Stdin => self.run.streams.input.advance(),
+                Source::Stdout => self.run.streams.stdout.advance(&mut self.buffer),
+                Source::Stderr => self.run.streams.stderr.advance(&mut self.buffer),
                 Source::Memory => {
-                    if self.oom.as_ref().is_some_and(OomEvent::take) {
+                    if self.jar.memory.as_ref().is_some_and(OomEvent::take) {
                         self.seen.kill = Some(Kill::Memory);
                     }
                 }
@@ -266,8 +246,9 @@ impl<'a> Watch<'a> {
         }
         self.offer();
         self.ask_kernel();
-        // Nothing that comes after counts: a worker's first process is not its jar's, and the value of a call its end.
-        if self.jar.warm.is_some() && self.seen.status.is_some() || self.has_value() || self.unread {
+        // Nothing that comes after counts: a jar does not end with the worker of a template, and a call ends with its value.
+        let ended = self.jar.worker.parent == Parent::Template && self.seen.status.is_some();
+        if ended || self.has_value() || self.unread {
             return Ok(true);
         }
         if self.jar.emptied.is_some() {
@@ -282,29 +263,27 @@ impl<'a> Watch<'a> {
         Ok(self.seen.kill.is_some() || self.failed.is_some())
     }
 
-    /// Has someone look at the job's cgroup, when it is time.
+    /// Calls the holder, when it is time.
     fn look(&mut self) {
         if self.look.is_none_or(|when| Instant::now() < when) {
             return;
         }
-        let next = match (&mut self.jar.warm, &mut self.jar.group) {
-            (Some(warm), Some(group)) => warm.look.as_mut().and_then(|look| look(group)),
-            _ => None,
-        };
+        let group = self.jar.group.as_mut();
+        let next = self.holder.as_mut().and_then(|holder| holder.attend(group));
         self.look = next.map(|next| Instant::now() + next);
     }
 
     /// The answer to the job's gate is here.
     pub(super) fn gate(&mut self) {
-        let Some(Closed::Asked(answer)) = self.jar.gate.take() else {
+        let Some(Closed::Asked(answer)) = self.run.gate.take() else {
             return;
         };
         if !gate::is_open(&answer) {
             self.failed = self.failed.take().or(Some(Error::Gate));
             return;
         }
-        self.jar.since = Instant::now();
-        self.deadline = self.longest.map(|longest| self.jar.since + longest);
+        self.run.since = Instant::now();
+        self.deadline = self.longest.map(|longest| self.run.since + longest);
         self.send();
     }
 
@@ -324,28 +303,27 @@ impl<'a> Watch<'a> {
             .sampler
             .as_mut()
             .map(|sampler| sampler.sample(|| cpu::family(&roots)));
-        let used = sampled.map(|used| used.saturating_sub(self.jar.cpu_before()));
+        let used = sampled.map(|used| used.saturating_sub(self.run.cpu_before));
         used.unwrap_or_else(|| self.cpu_used()) >= limit
     }
 
     fn cpu_used(&self) -> u64 {
         let counted = self.jar.group.as_ref().and_then(Group::cpu_usec);
         let used = counted.unwrap_or_else(|| cpu::tree(&self.jar.roots()));
-        used.saturating_sub(self.jar.cpu_before())
+        used.saturating_sub(self.run.cpu_before)
     }
 
     /// Whether the job may run already. A guest can leave something unread, too, and must not have its job run again for it:
     /// one that was heard or used its processor has read its job.
     fn has_begun(&self) -> bool {
-        let silent = self.streams.stdout.is_untouched() && self.streams.stderr.is_untouched();
+        let silent = self.run.streams.stdout.is_untouched() && self.run.streams.stderr.is_untouched();
         self.begun || !silent || self.cpu_used() > LITTLE
     }
 
     /// Whether a call has given its value, which ends it.
     fn has_value(&self) -> bool {
         let returned = |frame: &Frame| frame.kind == Kind::Returned;
-        self.jar.warm.as_ref().is_some_and(|warm| warm.ends_with_value)
-            && self.seen.frame.as_ref().is_some_and(returned)
+        self.run.ends_with_value && self.seen.frame.as_ref().is_some_and(returned)
     }
 
     fn wish(&mut self) {
@@ -357,26 +335,20 @@ impl<'a> Watch<'a> {
                 }
             }
             Some(Wish::More) => {
-                self.jar.leave += 1;
+                self.run.leave += 1;
                 self.begun = true;
-                self.jar.outgoing.more(1);
+                self.run.outgoing.more(1);
             }
             Some(Wish::Interrupt) if !self.seen.interrupted => {
                 self.seen.interrupted = true;
-                match self.guest() {
-                    Some(guest) => drop(process::signal(guest, Signal::INT)),
+                match &self.jar.worker.process {
+                    Some(guest) => drop(process::signal(guest.as_fd(), Signal::INT)),
                     // Nothing to interrupt yet: there is only the jar to end.
                     None => self.seen.kill = Some(Kill::Caller),
                 }
             }
             Some(_) => self.seen.kill = Some(Kill::Caller),
         }
-    }
-
-    /// The guest's first process.
-    fn guest(&self) -> Option<BorrowedFd<'_>> {
-        let worker = self.jar.warm.as_ref().map(|warm| warm.worker.as_fd());
-        self.guest.as_ref().map(AsFd::as_fd).or(worker)
     }
 
     fn relay(&mut self, caller: PollFlags, guest: PollFlags) {

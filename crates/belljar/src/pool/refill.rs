@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::core::{Core, State};
+use super::ready::Ready;
 use super::shelf::{Making, Open, Shelf};
 use super::waiter::lock;
-use super::worker::Worker;
 use crate::cabinet::{Cabinet, Spec};
 use crate::error::Error;
 use crate::jar::{hierarchy, make_group, sweep_after};
@@ -23,9 +23,9 @@ const MAKING: Duration = Duration::from_secs(60);
 enum Action {
     Open(Digest, Sandbox),
     Make(Digest, Sandbox, Arc<Cabinet>, u64),
-    Retire(Option<Open>, Vec<Worker>, Vec<Making>),
+    Retire(Option<Open>, Vec<Ready>, Vec<Making>),
     Join(JoinHandle<()>),
-    Discard(Vec<Worker>),
+    Discard(Vec<Ready>),
     Bury(Vec<Making>),
     Wait,
     Stop,
@@ -245,8 +245,7 @@ fn tidy(core: &Core, state: &mut State, now: Instant) -> Option<Action> {
         let mut over = shelf.fit(now);
         if now.duration_since(shelf.looked) >= LOOK {
             shelf.looked = now;
-            let (alive, dead): (Vec<Worker>, Vec<Worker>) =
-                shelf.parked.drain(..).partition(Worker::is_alive);
+            let (alive, dead): (Vec<Ready>, Vec<Ready>) = shelf.parked.drain(..).partition(Ready::is_alive);
             shelf.parked.extend(alive);
             state.counted.lost += dead.len() as u64;
             over.extend(dead);

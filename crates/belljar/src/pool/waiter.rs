@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::core::Core;
-use super::worker::Worker;
+use super::ready::Ready;
 use crate::client::Running;
 use crate::error::Error;
 use crate::jar::Steering;
@@ -16,7 +16,7 @@ use crate::wire::MAX_ITEMS;
 /// What a job that waited is given.
 pub(super) enum Grant {
     /// A worker of its own.
-    Worker(Box<Worker>),
+    Worker(Box<Ready>),
     /// No worker can be had; it shall run cold, for this reason.
     Cold(String),
     /// None will be there soon; it shall run cold, as one of its sandbox's first.

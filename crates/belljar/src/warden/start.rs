@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Instant;
 
 use belljar_linux::cgroup::Group;
 use belljar_linux::process;
@@ -14,15 +13,21 @@ use rustix::process::{Gid, Uid};
 use crate::error::Error;
 use crate::files::Obeyed;
 use crate::init::{Ids, Report, Room, Sources, ids, init, namespaces, open_sources, receive};
-use crate::jar::{
-    Closed, Control, Init, Input, Jar, Outgoing, Stream, Streams, fault, has_group, make_group, pipe,
-};
-use crate::job::{Job, Sink, Stdin};
+use crate::jar::{Control, Init, Jar, Outgoing, Parent, Run, Worker, fault, has_group, make_group, pipe};
+use crate::job::Job;
 use crate::plan::Plan;
 use crate::runtime::Runtime;
 
+/// A jar of its own for one job, and the job's run.
+pub(super) struct Started<'a> {
+    pub jar: Jar,
+    pub run: Run<'a>,
+    /// Whether the guest runtime went in as source.
+    pub wants_compiling: bool,
+}
+
 /// Builds the jar and lets it go.
-pub(super) fn start(plan: &Plan, mut job: Job, obeyed: &Obeyed) -> Result<(Jar, Streams), Error> {
+pub(super) fn start<'a>(plan: &'a Plan, mut job: Job, obeyed: &Obeyed) -> Result<Started<'a>, Error> {
     // The kernel counts descriptors on their way for all of a user's processes together, and lets nobody send who is
     // over its own limit: with the soft one, one guest of a plain user could keep all its other jars from starting.
     belljar_linux::rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
@@ -45,7 +50,7 @@ pub(super) fn start(plan: &Plan, mut job: Job, obeyed: &Obeyed) -> Result<(Jar, 
         _ => Sources::default(),
     };
     let born_in = group.as_ref().and_then(Group::clone_fd);
-    let (streams, guest_ends) = streams(plan, &mut job)?;
+    let (ends, guest_ends) = streams()?;
     if let Some(map) = ids.filter(|map| map.own) {
         // Programs open their streams anew through /dev/stdout; a pipe of root's would refuse them.
         let owner = (Uid::from_raw(map.host.host_uid), Gid::from_raw(map.host.host_gid));
@@ -82,26 +87,21 @@ pub(super) fn start(plan: &Plan, mut job: Job, obeyed: &Obeyed) -> Result<(Jar, 
             source,
             hint: Some("`belljar doctor` says why".into()),
         })?;
-    let outgoing = outgoing(&job);
-    let mut jar = Jar {
-        init: Init::Child(child),
-        group,
-        report,
+    let wants_compiling = runtime.wants_compiling();
+    let worker = Worker {
+        process: None,
         control: control.map(Control::new),
-        outgoing,
-        leave: job.items,
-        gate: job.gate.take().map(Closed::Unasked),
-        since: Instant::now(),
-        inputs: std::mem::take(&mut job.files),
-        collect: job.collect.take(),
-        program: program(&job),
-        wants_compiling: runtime.wants_compiling(),
-        ended: None,
-        emptied: None,
-        warm: None,
+        parent: Parent::Init,
     };
+    let mut jar = Jar::new(Init::Child(child), group, report, worker);
+    let outgoing = outgoing(&job);
+    let run = Run::new(plan, &mut job, outgoing, ends);
     match settle(plan, &mut jar, ids) {
-        Ok(()) => Ok((jar, streams)),
+        Ok(()) => Ok(Started {
+            jar,
+            run,
+            wants_compiling,
+        }),
         Err(error) => {
             jar.empty()?;
             // An init that failed by itself is why nobody was there to be spoken to.
@@ -137,6 +137,9 @@ fn settle(plan: &Plan, jar: &mut Jar, ids: Option<Ids>) -> Result<(), Error> {
         // Init may have failed meanwhile; then it has said so, and that is what counts.
         let _ = descriptors::send(jar.report.as_fd(), b"c", &fds);
     }
+    let memory = jar.group.as_ref().map(Group::oom_event).transpose();
+    let memory = memory.map_err(|error| Error::setup("watch memory", io::Error::other(error)))?;
+    jar.memory = memory.flatten();
     Ok(())
 }
 
@@ -153,47 +156,20 @@ fn outgoing(job: &Job) -> Outgoing {
     }
 }
 
-fn program(job: &Job) -> String {
-    match &job.program {
-        crate::job::Program::Command(program) => program.to_string_lossy().into_owned(),
-        _ => "Python".into(),
-    }
-}
-
 fn pair(kind: SocketType) -> Result<(OwnedFd, OwnedFd), Error> {
     rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
         .map_err(|error| Error::setup("make a socket pair", error))
 }
 
-fn streams(plan: &Plan, job: &mut Job) -> Result<(Streams, [OwnedFd; 3]), Error> {
-    let cap = plan.limits().output;
+/// The guest's standard streams: our ends, which do not block, and the guest's.
+fn streams() -> Result<([OwnedFd; 3], [OwnedFd; 3]), Error> {
     let (guest_in, to_guest) = pipe()?;
     let (from_out, guest_out) = pipe()?;
     let (from_err, guest_err) = pipe()?;
-    for ours in [&to_guest, &from_out, &from_err] {
-        rustix::io::ioctl_fionbio(ours, true)
+    let ours = [to_guest, from_out, from_err];
+    for end in &ours {
+        rustix::io::ioctl_fionbio(end, true)
             .map_err(|error| Error::setup("prepare the guest's streams", error))?;
     }
-    let input = Input::new(std::mem::replace(&mut job.stdin, Stdin::Null), to_guest);
-    let stdout = Stream::new(from_out, std::mem::replace(&mut job.stdout, Sink::Null), cap);
-    let stderr = Stream::new(from_err, std::mem::replace(&mut job.stderr, Sink::Null), cap);
-    let terminal = match &job.terminal {
-        Some(terminal) => Some(
-            terminal
-                .tty
-                .try_clone()
-                .map_err(|error| Error::setup("take the caller's terminal", error))?,
-        ),
-        None => None,
-    };
-    Ok((
-        Streams {
-            input,
-            stdout,
-            stderr,
-            terminal,
-            reader: job.reader.take(),
-        },
-        [guest_in, guest_out, guest_err],
-    ))
+    Ok((ours, [guest_in, guest_out, guest_err]))
 }

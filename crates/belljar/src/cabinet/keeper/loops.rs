@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use belljar_linux::process;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use super::jars::Jar;
+use super::jars::Kept;
 use super::preloading::Preloading;
 use crate::cabinet::Told;
 use crate::cabinet::message::{ToKeeper, receive, tell};
@@ -85,7 +85,7 @@ pub(super) struct Keeper<'a> {
     /// Why no template can be had; nothing more is started then.
     pub cold: Option<String>,
     /// By the engine's number.
-    pub jars: HashMap<u64, Jar>,
+    pub jars: HashMap<u64, Kept>,
     /// Jars that wait for a template.
     pub waiting: VecDeque<u64>,
     /// What is known of the pids of this namespace that are not reaped yet.

@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
-use super::{Coming, Jar, State, errno};
+use super::{Coming, Kept, State, errno};
 use crate::cabinet::keeper::loops::{Keeper, Source};
 use crate::cabinet::message::{Fork, FromKeeper, send};
 use crate::cabinet::{room, template};
-use crate::init::{Report, choose};
+use crate::init::{Name, Report, choose};
 use crate::plan::Step;
 use crate::wire::{Kind as Frame, PREFIX};
 
@@ -277,26 +277,24 @@ impl Keeper<'_> {
         let Some((_, process)) = &jar.worker else {
             return;
         };
+        let (handed, more): (Vec<Name>, Vec<BorrowedFd<'_>>) = coming.keys.handed.list().unzip();
         let parked = FromKeeper::Parked {
             number,
             worker_pid: pid,
             timings: jar.timings,
+            handed,
         };
-        let _ = send(
-            self.engine.as_fd(),
-            &parked,
-            &[
-                jar.jar.init.as_fd(),
-                process.as_fd(),
-                coming.control.as_fd(),
-                coming.stdin.as_fd(),
-                coming.stdout.as_fd(),
-                coming.stderr.as_fd(),
-                coming.report.as_fd(),
-                coming.keys.workdir.as_fd(),
-                coming.keys.script.as_fd(),
-            ],
-        );
+        let ends = [
+            jar.jar.init.as_fd(),
+            process.as_fd(),
+            coming.control.as_fd(),
+            coming.stdin.as_fd(),
+            coming.stdout.as_fd(),
+            coming.stderr.as_fd(),
+            coming.report.as_fd(),
+        ];
+        let fds: Vec<BorrowedFd<'_>> = ends.into_iter().chain(more).collect();
+        let _ = send(self.engine.as_fd(), &parked, &fds);
     }
 
     /// A worker has ended. Whoever is its parent now will tell how.
@@ -336,7 +334,7 @@ impl Keeper<'_> {
 
     /// Jars whose worker has ended and whose template has not said how.
     pub(in crate::cabinet::keeper) fn ended_workers(&self, template: u64) -> Vec<u64> {
-        let ended = |jar: &Jar| {
+        let ended = |jar: &Kept| {
             let worker = jar.worker.as_ref().filter(|_| jar.template == Some(template));
             worker.is_some_and(|(_, process)| pidfd::is_ended(process.as_fd()).unwrap_or(false))
         };

@@ -193,12 +193,6 @@ impl Pool {
         self.handle.core.release(sandbox);
     }
 
-    /// Has a sandbox's template replaced by a fresh one now, not only after its time; the old one serves until that is
-    /// ready.
-    pub fn rotate(&self, sandbox: &Sandbox) -> Result<(), Error> {
-        self.handle.core.rotate(sandbox)
-    }
-
     /// What the pool has and has done.
     pub fn stats(&self) -> PoolStats {
         self.handle.core.stats()

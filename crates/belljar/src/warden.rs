@@ -1,7 +1,7 @@
-//! Starts a jar, watches it, ends what must end, and decides the outcome from what the host knows.
+//! The cold path: starts a jar for one job, holds it, and takes it down.
 //!
-//! The warden is single-threaded and may be the caller itself: a one-shot command is its own warden. It must never
-//! run guest code, open a path that a guest chose, or wait for a guest without a deadline of its own.
+//! One thread does it all, and others start only when the jar is built. The warden may be the caller itself: a one-shot
+//! command is its own warden.
 
 mod remote;
 mod serve;

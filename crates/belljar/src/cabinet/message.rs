@@ -1,4 +1,4 @@
-//! What engine, warden, keeper and template say to each other.
+//! What engine, keeper and template say to each other.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -7,61 +7,14 @@ use belljar_linux::descriptors;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Parked, Spec, Told};
-use crate::client::ParcelHead;
+use super::{Event, Parked, Told};
 use crate::error::{Error, Process};
 use crate::init::{Handed, Name};
-use crate::plan::Plan;
-use crate::tree::Tree;
 
-/// Both sides must be of one version.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Largest message of a keeper or template.
 pub(super) const MAX_MESSAGE: usize = 128 << 10;
 /// Descriptors that every parked worker comes with.
 const ENDS: usize = 7;
-
-/// The engine's one message to a cabinet's warden; the keeper's end of the socket comes with it.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Opening {
-    version: String,
-    /// What every jar of the cabinet is made by.
-    pub plan: Plan,
-    /// Source files that the plan shows, but for what they hold.
-    tree: Option<ParcelHead>,
-    /// What the template is.
-    pub spec: Spec,
-}
-
-impl Opening {
-    pub(super) fn new(plan: &Plan, tree: Option<ParcelHead>, spec: &Spec) -> Self {
-        Self {
-            version: VERSION.into(),
-            plan: plan.clone(),
-            tree,
-            spec: spec.clone(),
-        }
-    }
-
-    /// The way to the keeper and the source files, which came with it; `None` when they do not fit.
-    pub(crate) fn given(
-        &mut self,
-        blobs: Vec<Vec<u8>>,
-        fds: Vec<OwnedFd>,
-    ) -> Option<(OwnedFd, Option<Tree>)> {
-        let (mut blobs, mut fds) = (blobs.into_iter(), fds.into_iter());
-        let keeper = fds.next()?;
-        let tree = match self.tree.take() {
-            Some(head) => Some(head.tree(&mut blobs, &mut fds)?),
-            None => None,
-        };
-        Some((keeper, tree))
-    }
-
-    pub(crate) fn is_ours(&self) -> bool {
-        self.version == VERSION
-    }
-}
 
 /// Engine to keeper.
 #[derive(Debug, Serialize, Deserialize)]
@@ -73,8 +26,6 @@ pub(super) enum ToKeeper {
         /// Processors that it keeps to, where its plan says how many.
         cpus: Vec<usize>,
     },
-    /// Start a fresh template, and let the old one go when that is ready.
-    Rotate,
 }
 
 /// Keeper to engine.

@@ -11,21 +11,24 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::Told;
 use super::builder::builder;
-use super::message::{Opening, tell};
+use super::message::tell;
 use crate::error::Error;
 use crate::files::Obeyed;
 use crate::init::{Ids, Room, ids, namespaces, open_sources};
-use crate::jar::{hierarchy, sweep, sweep_after};
+use crate::jar::{Steering, hierarchy, sweep, sweep_after};
 use crate::job::{Job, Program};
-use crate::plan::Step;
+use crate::plan::{Plan, Step};
 use crate::runtime::Runtime;
+use crate::talk::Opening;
 use crate::tree::Tree;
-use crate::warden::{Steering, compile_runtime};
 
 /// Memory that a cabinet, and its templates, may have beside what a jar may: pages that workers copy on their way stay theirs.
 const MORE_MEMORY: u64 = 256 << 20;
 /// Processes of a cabinet that are in no jar yet: builder, keeper, and inits on their way.
 const CABINET_PIDS: u64 = 256;
+
+/// Has the guest runtime compiled, which takes a jar.
+type Compile = fn(&Plan, Steering) -> Result<(), Error>;
 
 /// Holds a cabinet until its engine is gone.
 pub(crate) fn hold(
@@ -33,8 +36,9 @@ pub(crate) fn hold(
     keeper: OwnedFd,
     tree: Option<Tree>,
     engine: &UnixStream,
+    compile: Compile,
 ) -> Result<(), Error> {
-    match open(opening, keeper.as_fd(), tree, engine) {
+    match open(opening, keeper.as_fd(), tree, engine, compile) {
         Ok(()) => Ok(()),
         Err(error) => {
             let errno = match &error {
@@ -56,17 +60,17 @@ fn open(
     keeper: BorrowedFd<'_>,
     tree: Option<Tree>,
     engine: &UnixStream,
+    compile: Compile,
 ) -> Result<(), Error> {
     let plan = &opening.plan;
     let engine_process = caller::peer(engine.as_fd());
     rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
     belljar_linux::signals::keep_children();
-    let steering = engine.try_clone().and_then(|copy| {
-        copy.set_nonblocking(true)?;
-        Ok(Steering::Socket(copy.into()))
-    });
-    let steering = steering.map_err(|error| Error::setup("watch the engine", error))?;
-    compile_runtime(plan, steering)?;
+    let steering = engine.try_clone().map(Steering::Socket);
+    compile(
+        plan,
+        steering.map_err(|error| Error::setup("watch the engine", error))?,
+    )?;
     let ids = ids(plan)?;
     let sources = match ids {
         Some(map) if map.own => {

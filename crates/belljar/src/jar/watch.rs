@@ -22,15 +22,16 @@ use super::gate::{self, Closed};
 use super::pump::Relay;
 use super::run::{Holder, Run, Streams};
 use super::sampler::Sampler;
-use super::steer::{Steer, Wish};
+use super::steer::Steer;
 use super::stream::{PAGE, Stream};
 use super::weight::is_heavy;
 use super::{Jar, Parent};
 use crate::error::Error;
-use crate::job::{Collect, InputFile};
+use crate::job::{Collect, InputFile, Message};
 use crate::outcome::{Captured, Refused};
 use crate::parcel::Parcel;
 use crate::plan::{Plan, Step};
+use crate::talk::Order;
 use crate::wire::{Decoder, Frame, Kind};
 
 /// A run that takes longer than this is no short call: until then nobody else shall want the processor.
@@ -96,8 +97,8 @@ pub(crate) struct Watch<'w, 'r> {
     decoder: Decoder,
     /// One that came with the first byte of a frame that is not whole yet.
     descriptor: Option<Foreign>,
-    /// Items that the job's reader has had no room for. Nothing is read from the guest meanwhile.
-    items: VecDeque<Parcel>,
+    /// Messages that the job's reader has had no room for. Nothing is read from the guest meanwhile.
+    messages: VecDeque<Message>,
     relay: Option<Relay>,
     failed: Option<Error>,
     /// The worker is gone and has left a part of its job in its socket.
@@ -162,7 +163,7 @@ impl<'w, 'r> Watch<'w, 'r> {
             holder,
             decoder: Decoder::default(),
             descriptor: None,
-            items: VecDeque::new(),
+            messages: VecDeque::new(),
             relay: None,
             failed: None,
             unread: false,
@@ -239,7 +240,7 @@ impl<'w, 'r> Watch<'w, 'r> {
                         self.seen.kill = Some(Kill::Memory);
                     }
                 }
-                Source::Caller => self.wish(),
+                Source::Caller => self.order(),
                 Source::Tty => self.relay(events, PollFlags::empty()),
                 Source::Master => self.relay(PollFlags::empty(), events),
             }
@@ -326,20 +327,20 @@ impl<'w, 'r> Watch<'w, 'r> {
         self.run.ends_with_value && self.seen.frame.as_ref().is_some_and(returned)
     }
 
-    fn wish(&mut self) {
+    fn order(&mut self) {
         match self.steer.next() {
             None => {}
-            Some(Wish::Resize) => {
+            Some(Order::Resize) => {
                 if let Some(relay) = &self.relay {
                     relay.resize();
                 }
             }
-            Some(Wish::More) => {
-                self.run.leave += 1;
+            Some(Order::More { items }) => {
+                self.run.leave = self.run.leave.saturating_add(items);
                 self.begun = true;
-                self.run.outgoing.more(1);
+                self.run.outgoing.more(items);
             }
-            Some(Wish::Interrupt) if !self.seen.interrupted => {
+            Some(Order::Interrupt) if !self.seen.interrupted => {
                 self.seen.interrupted = true;
                 match &self.jar.worker.process {
                     Some(guest) => drop(process::signal(guest.as_fd(), Signal::INT)),
@@ -347,7 +348,7 @@ impl<'w, 'r> Watch<'w, 'r> {
                     None => self.seen.kill = Some(Kill::Caller),
                 }
             }
-            Some(_) => self.seen.kill = Some(Kill::Caller),
+            Some(Order::Interrupt | Order::End) => self.seen.kill = Some(Kill::Caller),
         }
     }
 

@@ -329,17 +329,6 @@ impl Core {
         }
     }
 
-    /// Asks for a fresh template, if there is one at all.
-    pub(super) fn rotate(&self, sandbox: &Sandbox) -> Result<(), Error> {
-        let state = lock(&self.state);
-        let shelf = state.shelves.get(&sandbox.digest());
-        let cabinet = shelf
-            .and_then(|shelf| shelf.cabinet.as_ref())
-            .map(|open| open.cabinet.clone());
-        drop(state);
-        cabinet.map_or(Ok(()), |cabinet| cabinet.rotate())
-    }
-
     pub(super) fn stats(&self) -> PoolStats {
         let state = lock(&self.state);
         let sum = |figure: fn(&Shelf) -> usize| state.shelves.values().map(figure).sum();

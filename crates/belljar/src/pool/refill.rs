@@ -9,10 +9,11 @@ use super::core::{Core, State};
 use super::ready::Ready;
 use super::shelf::{Making, Open, Shelf};
 use super::waiter::lock;
-use crate::cabinet::{Cabinet, Spec};
+use crate::cabinet::Cabinet;
 use crate::error::Error;
 use crate::jar::{hierarchy, make_group, sweep_after};
 use crate::sandbox::{Digest, Sandbox};
+use crate::talk::Spec;
 
 /// How often a look is taken when nothing happens.
 const LOOK: Duration = Duration::from_secs(1);

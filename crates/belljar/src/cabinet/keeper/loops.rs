@@ -190,7 +190,6 @@ impl<'a> Keeper<'a> {
             Ok(Some((ToKeeper::Make { number, hurry, cpus }, groups))) => {
                 self.make(number, hurry, cpus, groups);
             }
-            Ok(Some((ToKeeper::Rotate, _))) => self.rotate(),
             Ok(None) | Err(_) => return false,
         }
         true

@@ -13,11 +13,11 @@ use crate::jar::cpu;
 use crate::jar::foreign::Foreign;
 use crate::jar::gate::Closed;
 use crate::jar::run::{Run, Streams};
-use crate::jar::steer::Wish;
 use crate::jar::stream::{BUFFER, Stream};
 use crate::job::Which;
 use crate::outcome::Captured;
 use crate::pyerror::is_whole_stack;
+use crate::talk::Order;
 
 /// How long a guest whose time is up may take to say where it is: two periods of the kernel's processor limit, which may have
 /// stopped a busy guest for the rest of one.
@@ -59,7 +59,7 @@ impl<'r> Watch<'_, 'r> {
         {
             relay.advance(PollFlags::OUT, PollFlags::IN);
             if relay.waits() {
-                if matches!(self.steer.next(), Some(Wish::Interrupt | Wish::End)) {
+                if matches!(self.steer.next(), Some(Order::Interrupt | Order::End)) {
                     break;
                 }
                 std::thread::sleep(PAUSE);
@@ -81,14 +81,14 @@ impl<'r> Watch<'_, 'r> {
         // Said once, it holds for both streams.
         let mut over = false;
         let mut ended = || {
-            over = over || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
+            over = over || matches!(steer.next(), Some(Order::Interrupt | Order::End));
             over
         };
         stdout.drain(&mut self.buffer, Which::Stdout, reader.as_mut(), &mut ended);
         stderr.drain(&mut self.buffer, Which::Stderr, reader.as_mut(), &mut ended);
-        while !self.items.is_empty() {
+        while !self.messages.is_empty() {
             self.offer();
-            if self.items.is_empty() || matches!(self.steer.next(), Some(Wish::Interrupt | Wish::End)) {
+            if self.messages.is_empty() || matches!(self.steer.next(), Some(Order::Interrupt | Order::End)) {
                 break;
             }
             std::thread::sleep(PAUSE);

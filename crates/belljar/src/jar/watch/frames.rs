@@ -12,7 +12,7 @@ use crate::jar::foreign::Foreign;
 use crate::jar::run::Streams;
 use crate::jar::stream::grow;
 use crate::jar::word::{self, WordError};
-use crate::job::{Live, Which};
+use crate::job::{About, Live, Message, Which};
 use crate::wire::{Frame, Kind};
 
 impl Watch<'_, '_> {
@@ -46,12 +46,12 @@ impl Watch<'_, '_> {
         } = &mut self.run.streams;
         stdout.offer(Which::Stdout, reader.as_mut());
         stderr.offer(Which::Stderr, reader.as_mut());
-        while let Some(item) = self.items.pop_front() {
-            // Output that was printed before an item is read before it, as far as it has been seen.
+        while let Some(message) = self.messages.pop_front() {
+            // Output that was printed before a message is read before it, as far as it has been seen.
             if let Some(Live(reader)) = reader
-                && let Err(item) = reader.item(item)
+                && let Err(message) = reader.message(message)
             {
-                self.items.push_front(item);
+                self.messages.push_front(message);
                 return;
             }
         }
@@ -59,7 +59,7 @@ impl Watch<'_, '_> {
 
     /// Whether the reader has had no room for something.
     pub(super) fn is_waiting_for_reader(&self) -> bool {
-        !self.items.is_empty() || self.run.streams.stdout.waits() || self.run.streams.stderr.waits()
+        !self.messages.is_empty() || self.run.streams.stdout.waits() || self.run.streams.stderr.waits()
     }
 
     pub(super) fn hear(&mut self) {
@@ -119,13 +119,21 @@ impl Watch<'_, '_> {
     fn frame(&mut self, mut frame: Frame) -> Result<(), WordError> {
         let descriptor = frame.descriptor.and_then(|_| self.descriptor.take());
         let (parcel, refused) = word::open(&mut frame, descriptor)?;
-        if frame.kind == Kind::Item {
-            self.run.leave = self.run.leave.checked_sub(1).ok_or(WordError::Item)?;
-            self.items.extend(parcel);
-            return Ok(());
+        match frame.kind {
+            Kind::Item => {
+                self.run.leave = self.run.leave.checked_sub(1).ok_or(WordError::Item)?;
+                let about = About::Item;
+                self.messages
+                    .extend(parcel.map(|parcel| Message { about, parcel }));
+            }
+            Kind::Returned | Kind::Raised | Kind::Exited => {
+                self.seen.frame = Some(frame);
+                (self.seen.parcel, self.seen.refused) = (parcel, refused);
+            }
+            // The decoder refuses what a guest does not say while its job runs.
+            Kind::Parked | Kind::Failed | Kind::Listener => {}
+            Kind::Job | Kind::More | Kind::Parcel | Kind::Go => {}
         }
-        self.seen.frame = Some(frame);
-        (self.seen.parcel, self.seen.refused) = (parcel, refused);
         Ok(())
     }
 }

@@ -45,7 +45,10 @@ impl Watch<'_, '_> {
             wanted.push((Source::Worker, worker, PollFlags::IN));
         }
         let mut control = PollFlags::empty();
-        control.set(PollFlags::IN, self.decoder.wants() > 0 && self.items.is_empty());
+        control.set(
+            PollFlags::IN,
+            self.decoder.wants() > 0 && self.messages.is_empty(),
+        );
         control.set(
             PollFlags::OUT,
             !self.run.outgoing.is_done() && self.run.gate.is_none(),

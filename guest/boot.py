@@ -17,6 +17,8 @@ __builtins__ = dict(vars(builtins))
 folder, _, suffix = __file__.rpartition("/boot")
 getpid, write, fstat, set_blocking, close = posix.getpid, posix.write, posix.fstat, posix.set_blocking, posix.close
 leave = posix._exit
+# Kinds of frames, as docs/reference/wire.md has them.
+RETURNED, RAISED, GO, PREFIX = 1, 2, 35, 16
 
 
 def builtin(name):
@@ -166,7 +168,7 @@ def ended(error):
             close(0)
             part(*tell)
     except BaseException:
-        send(2, least(error))
+        send(RAISED, least(error))
 
 
 def least(error):
@@ -185,7 +187,9 @@ def reported(error):
 
 def returned(value):
     # Only a call gives bytes, and only what has a parcel gives a frame.
-    send(*value if type(value) is tuple else (1, b'{"encoding": "json"}', value) if type(value) is bytes else (1,))
+    if type(value) is not tuple:
+        value = (RETURNED, b'{"encoding": "json"}', value) if type(value) is bytes else (RETURNED,)
+    send(*value)
 
 
 def main(kind, origin, args):
@@ -250,9 +254,9 @@ if __name__ == "__main__":
         sys.stdout.reconfigure(line_buffering=True)
     kind, origin, *args = sys.argv[1:]
     if kind[0] == "+":
-        # The host still looks whether the job may run, and says so with a byte.
+        # The host still looks whether the job may run, and says so.
         kind = kind[1:]
-        posix.read(3, 1) or leave(1)
+        posix.read(3, PREFIX)[:1] == b"%c" % GO or leave(1)
     gc = builtin("gc")
     # All that is there now is of the oldest generation then, so that what the job leaves can be told from it.
     gc.freeze()

@@ -2,6 +2,7 @@
 
 import sys
 
+RAISED, EXITED = 2, 3
 TRACE = BaseException.__dict__["__traceback__"]
 
 
@@ -11,8 +12,8 @@ def ended(error, job, display, send, part, ours):
     if issubclass(type(error), SystemExit):
         absent = missing_module(error)
         if absent is not None and part is not None:
-            return send(2, part("report", absent, None, job, display))
-        return send(3, b'{"code": %d}' % exit_code(error))
+            return send(RAISED, part("report", absent, None, job, display))
+        return send(EXITED, b'{"code": %d}' % exit_code(error))
     if "source" in job and trace is not None:
         job.setdefault("code", trace.tb_frame.f_code)
     # First of all, so that it is there even if the report finds no memory.
@@ -20,7 +21,7 @@ def ended(error, job, display, send, part, ours):
     missing = hook is None
     sys.excepthook = nothing if "quiet" in job else show(display if missing else hook, trace)
     if part is not None:
-        send(2, part("report", error, trace, job, display))
+        send(RAISED, part("report", error, trace, job, display))
     if missing:
         sys.stderr.write("sys.excepthook is missing\n")
 

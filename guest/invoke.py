@@ -7,7 +7,7 @@ each part begins at a multiple of 64, in the stream or as a sealed memfd.
 import sys
 from posix import _exit, close, readv
 
-PARCEL, RETURNED, ITEM, PREFIX, ALIGN = 34, 1, 16, 16, 64
+RETURNED, ITEM, MORE, PREFIX, ALIGN = 1, 16, 33, 16, 64
 # From here on a body is a sealed memfd.
 INLINE = 1 << 16
 ONLY_AST, AWAIT, COROUTINE, FUTURE = 0x400, 0x2000, 0x80, 0x1FF0000
@@ -183,8 +183,9 @@ class Leave:
 
     def take(self):
         while not self.count:
-            exactly(PREFIX)
-            self.count += int.from_bytes(exactly(8), "little")
+            kind, body = heard()
+            if kind == MORE:
+                self.count += int.from_bytes(body, "little")
         self.count -= 1
 
 
@@ -275,6 +276,13 @@ def receive(parcel):
         end = start + length
         parts.append(body[start:end])
     return numbers[0], parts
+
+
+def heard():
+    """What the host says next: its kind, and its body."""
+    prefix = exactly(PREFIX)
+    exactly(int.from_bytes(prefix[4:8], "little"))
+    return prefix[0], exactly(int.from_bytes(prefix[8:], "little"))
 
 
 def exactly(size):

@@ -50,6 +50,8 @@ PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_SET_NO_NEW_PRIVS, PR_CAP
 CLEAR_ALL, MODE_FILTER, SIG_SETMASK = 4, 1, 2
 # NEW_LISTENER and WAIT_KILLABLE_RECV.
 LISTENING = 40
+# The frame that its descriptor goes with.
+LISTENER = 10
 SYS_CHROOT, SYS_ADMIN, SETPCAP, LAST_CAPABILITY = 18, 21, 8, 63
 # Every kernel has these; where the numbers end differs.
 LEAST_CAPABILITIES = 36
@@ -94,7 +96,7 @@ limit, program, no_signals = memory(bytes(16)), memory(bytes(16)), memory(bytes(
 rules: list[object] = []
 asks: list[int] = []
 # What hands the listener to the keeper: a frame of kind 10, and beside it one descriptor.
-handed, vector, extra = memory(b"\x0a\1" + bytes(14)), (Long * 2)(), (Long * 3)(20, 1 | 1 << 32, 0)
+handed, vector, extra = memory(b"%c\1" % LISTENER + bytes(14)), (Long * 2)(), (Long * 3)(20, 1 | 1 << 32, 0)
 vector[:] = addressof(handed), 16
 message = (Long * 7)(0, 0, addressof(vector), 1, addressof(extra), 24, 0)
 

@@ -29,6 +29,7 @@ REHEARSALS = 3
 # Seconds that a worker which has done its job waits for its end; the host needs microseconds.
 LONGEST = 3600
 MOST = (1 << 32) - 1
+PARKED = 8
 
 
 def load_boot():
@@ -244,7 +245,7 @@ def become(order, rehearse, processors, fds):
             boot["attach"]()
         # How long it took to walk in and to rehearse, for the figures of the pool: microseconds.
         took = (min(nanoseconds // 1000, MOST) for nanoseconds in (inside - born, now() - sealed))
-        boot["send"](8, b"", b"".join(micros.to_bytes(4, "little") for micros in took))
+        boot["send"](PARKED, b"", b"".join(micros.to_bytes(4, "little") for micros in took))
         step = "take the job"
         return worker["worker"](boot, parse, hidden)
     except BaseException as error:

@@ -2,12 +2,13 @@
 
 import sys
 from _socket import socketpair
-from posix import _exit, close, dup, dup2, environ, execve, putenv, readv, write
+from posix import _exit, close, dup, dup2, environ, putenv, readv, write
 
-FAILED, PARCEL, PREFIX = 9, 34, 16
+FAILED, JOB, PARCEL, PREFIX = 9, 32, 34, 16
 # What a job begins with, and how long it is at least: so it is read at once, unless it is longer.
-JOB, LEAST = b"\x20\1\0\0", 1024
-EBADMSG, ENOENT, EACCES = 74, 2, 13
+LEAST = 1024
+FIRST = b"%c\1\0\0" % JOB
+EBADMSG = 74
 # A bit of everything: memory that a job writes to the first time is copied then, and whoever called it waits.
 REHEARSED = b"""
 def f(x, y=2, *z, **k):
@@ -62,7 +63,7 @@ def exactly(size):
 def receive(parse):
     """The header of a job, and the parts of its body; or its parcel, if that is the body."""
     block = exactly(LEAST)
-    if block[:4] != JOB:
+    if block[:4] != FIRST:
         failed(3, "read the job", EBADMSG)
     start = PREFIX + int.from_bytes(block[4:8], "little")
     end = start + int.from_bytes(block[8:PREFIX], "little")
@@ -86,8 +87,6 @@ def worker(boot, parse, hidden):
     if "env" in header:
         add_variables(header["env"])
     kind, origin, args = header["kind"], header.get("origin", "-c"), header.get("args", [])
-    if kind == "exec":
-        execute(origin, args)
     hidden.show(kind, origin)
     job = boot["job"]
     job["stays"] = "stays" in header
@@ -123,22 +122,6 @@ def add_variables(variables):
 
 def encode(text):
     return text.encode("utf-8", "surrogateescape")
-
-
-def execute(program, args):
-    """Becomes another program; a name without a slash is looked for as execvp does."""
-    signal = sys.modules["_signal"]
-    for number in signal.SIGPIPE, signal.SIGXFSZ:
-        # Python ignores these two, and an ignored signal stays ignored.
-        signal.signal(number, signal.SIG_DFL)
-    folders = [""] if "/" in program else environ.get(b"PATH", b"").decode("utf-8", "surrogateescape").split(":")
-    errno = ENOENT
-    for folder in folders:
-        try:
-            execve(f"{folder}/{program}" if folder else program, [program, *args], environ)
-        except OSError as error:
-            errno = error.errno if errno != EACCES else EACCES
-    failed(3, "run the program", errno)
 
 
 class Place:
@@ -227,7 +210,7 @@ def rehearse(boot, parse, hidden, place, main, shapes):
     finders = list(sys.meta_path)
     for header, parts in shapes:
         body = b"".join(parts)
-        write(near, frame(JOB[0], header % tuple(map(len, parts)), body).ljust(LEAST, b"\0"))
+        write(near, frame(JOB, header % tuple(map(len, parts)), body).ljust(LEAST, b"\0"))
         kind, origin, args = worker(boot, parse, hidden)
         boot["main"](kind, origin, args)
         hidden.hide(hidden.kind(kind, origin))

@@ -167,17 +167,6 @@ print(subprocess.run(['sh', '-c', 'echo $A $TZ'], capture_output=True).stdout)
         self.assertEqual(worker.parked, Frame("failed", {"step": "enter /nowhere?", "errno": 2}, b""))
         self.assertEqual(self.template.finish(worker).code, 1)
 
-    def test_another_program(self) -> None:
-        show = 'echo $0 $1 $A; ls /proc/self/fd; grep -E "SigIgn|SigBlk" /proc/self/status'
-        got = self.template.run("exec", origin="sh", args=["-c", show, "a", "b"], env={"A": "c"})
-        self.assertEqual(got.stdout.split()[:7], ["a", "b", "c", "0", "1", "2", "3"], got)
-        blocked, ignored = (int(mask, 16) for mask in got.stdout.split()[8::2])
-        # SIGHUP and the C library's own, 32 and 33, are as whoever started the tests left them.
-        self.assertEqual((blocked, ignored & ~(3 << 31 | 1)), (0, 0))
-        self.assertEqual((got.code, got.frames), (0, []))
-        got = self.template.run("exec", origin="no-such-program")
-        self.assertEqual(got.only.header, {"step": "run the program", "errno": 2})
-
     def test_only_the_job_is_read(self) -> None:
         worker = self.template.worker()
         worker.give("code", b"import os; print(os.read(3, 100))", trailing=b"more")

@@ -1,10 +1,9 @@
-//! What a job gives while it runs, on its way to the client: output, and items of a generator.
+//! What a job gives while it runs, on its way to the client: output, and what its guest says.
 
 use std::sync::Arc;
 
 use belljar::agent::{Kind, OutputHead, OutputStream, PartsHead};
-use belljar::job::{Reader, Which};
-use belljar::parcel::Parcel;
+use belljar::job::{About, Message, Reader, Which};
 
 use crate::outbox::{Letter, Outbox};
 
@@ -36,12 +35,15 @@ impl Reader for Client {
         taken
     }
 
-    fn item(&mut self, item: Parcel) -> Result<(), Parcel> {
-        let (parts, content) = item.clone().into_parts();
-        let letter = Letter::whole(Kind::Item, self.id, &PartsHead { parts }, content);
+    fn message(&mut self, message: Message) -> Result<(), Message> {
+        let kind = match message.about {
+            About::Item => Kind::Item,
+        };
+        let (parts, content) = message.parcel.clone().into_parts();
+        let letter = Letter::whole(kind, self.id, &PartsHead { parts }, content);
         // One whose list of parts is too long for a header is lost: the guest's runtime sends none.
         if letter.is_ok_and(|letter| !self.outbox.offer(letter)) {
-            return Err(item);
+            return Err(message);
         }
         Ok(())
     }

@@ -22,34 +22,21 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Child;
-use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::client;
 use crate::error::Error;
+use crate::init::Handed;
 use crate::plan::{Namespace, Plan, Step};
 use crate::policy::Access;
+use crate::talk::{self, Asked, Opening, Spec};
 use crate::tree::Tree;
 
-pub(crate) use message::Opening;
 pub(crate) use message::{Preloaded, Timings};
 pub(crate) use serve::hold;
 
 use message::{FromKeeper, ToKeeper};
-
-/// What a cabinet is for, beside its plan.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Spec {
-    /// Modules that the template imports, in this order.
-    pub preload: Vec<String>,
-    /// Whether somebody named these modules. Otherwise one that a template cannot have is left out, and jobs stay warm.
-    pub asked: bool,
-    /// Workers after which a template is replaced.
-    pub rotate_jobs: u32,
-    /// Time after which a template is replaced.
-    pub rotate_after: Duration,
-}
 
 /// A cabinet that has been opened. Dropping it ends everything in it.
 #[derive(Debug)]
@@ -131,10 +118,8 @@ pub(crate) struct Parked {
     pub stderr: OwnedFd,
     /// Tells how the worker ended, as a jar's init does in a cold run.
     pub report: OwnedFd,
-    /// The jar's working folder.
-    pub workdir: OwnedFd,
-    /// The folder for the job's script: the guest only reads it, through this descriptor it can be written.
-    pub script: OwnedFd,
+    /// What the jar's init has handed over.
+    pub handed: Handed,
     /// Where the time went.
     pub timings: Timings,
 }
@@ -182,11 +167,12 @@ impl Cabinet {
         };
         let (mut blobs, mut fds) = (Vec::new(), vec![theirs]);
         let tree = match tree {
-            Some(tree) => Some(client::carried(tree, &mut blobs, &mut fds)?),
+            Some(tree) => Some(talk::carried(tree, &mut blobs, &mut fds)?),
             None => None,
         };
         let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
-        client::send(&cabinet.warden, &Opening::new(plan, tree, spec), &blobs, &fds)
+        let asked = Asked::Cabinet(Box::new(Opening::new(plan, tree, spec)));
+        talk::send(&cabinet.warden, &asked, &blobs, &fds)
             .map_err(|error| Error::setup("hand the plan to the cabinet's warden", error))?;
         Ok(cabinet)
     }
@@ -203,12 +189,6 @@ impl Cabinet {
         let make = ToKeeper::Make { number, hurry, cpus };
         message::send(self.keeper.as_fd(), &make, groups)
             .map_err(|error| Error::setup("ask for a worker", error))
-    }
-
-    /// Asks for a fresh template.
-    pub(crate) fn rotate(&self) -> Result<(), Error> {
-        message::send(self.keeper.as_fd(), &ToKeeper::Rotate, &[])
-            .map_err(|error| Error::setup("ask for a fresh template", error))
     }
 
     /// Waits for the next event; `None` when the cabinet is gone.

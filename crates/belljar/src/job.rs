@@ -54,13 +54,31 @@ pub enum Which {
     Stderr,
 }
 
-/// Reads what a job gives while it runs. It must not wait: what it does not take now is offered again, and the guest waits.
+/// What a guest says to its caller while it runs, beside what it prints and before its last word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What it is about.
+    pub about: About,
+    /// What only the caller and its guest read.
+    pub parcel: Parcel,
+}
+
+/// What a message of a guest is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum About {
+    /// An item of a generator, or results of several calls.
+    Item,
+}
+
+/// The caller's end of the conversation with a guest that runs: it takes what comes. It must not wait: what it does not take
+/// now is offered again, and the guest waits. What the caller says itself goes by way of [`Cancel`](crate::pool::Cancel) or
+/// [`Running`](crate::client::Running).
 pub trait Reader: Send {
     /// Takes a piece of output, as far as there is room.
     fn output(&mut self, which: Which, piece: &[u8]) -> usize;
 
-    /// Takes an item of a generator, or gives it back.
-    fn item(&mut self, item: Parcel) -> Result<(), Parcel>;
+    /// Takes a message, or gives it back.
+    fn message(&mut self, message: Message) -> Result<(), Message>;
 }
 
 /// A [`Reader`] in a job.

@@ -34,8 +34,9 @@
 //! # Layout
 //!
 //! Read in this order: [`policy`] (the wish), [`host`] (what this machine can do), [`plan`] (the two resolved, as a list
-//! of steps), `jar` (the steps carried out in the jar's init), [`warden`] (a jar started, watched, emptied, judged),
-//! [`outcome`]. [`Sandbox`] and [`Command`] are the front for programs; they reach a warden through [`client`].
+//! of steps), `init` (the steps carried out in a jar's init), `jar` (a jar held from outside: it, its worker and a run in
+//! it, watched, emptied, judged), [`warden`] (the cold path), [`outcome`]. [`Sandbox`] and [`Command`] are the front for
+//! programs; they reach a warden through [`client`], in the words of `talk`.
 //! [`pool`] runs jobs on workers that are ready; `cabinet` is where those are made.
 //! [`files`] reads what a guest left, [`wire`] what it says, [`pyerror`] what went wrong in it, [`python`] finds
 //! interpreters, [`requirement`] reads what a guest needs and [`environment`] builds it, [`tree`] holds modules of the
@@ -51,6 +52,7 @@ mod error;
 pub mod files;
 pub mod hint;
 pub mod host;
+mod init;
 mod jar;
 pub mod job;
 mod nearest;
@@ -64,6 +66,7 @@ pub mod python;
 pub mod requirement;
 mod runtime;
 mod sandbox;
+mod talk;
 pub mod tree;
 pub mod warden;
 pub mod wire;

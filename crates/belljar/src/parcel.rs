@@ -1,11 +1,17 @@
 //! Raw data that the engine carries and never reads: parts in memory, or in a sealed memfd that is handed on as it is.
 
+mod buffer;
+mod parts;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use crate::agent::{BufferError, PartsError, check_buffer, cut, join, read_buffer, sealed_buffer};
+use crate::wire::{ALIGN, INLINE};
 
-/// Some raw parts, each at a multiple of 64 bytes. Cheap to clone where it is large.
+pub use buffer::{BufferError, check_buffer, read_buffer, sealed_buffer};
+pub use parts::{MAX_PARTS, Parts, PartsError, cut, join};
+
+/// Some raw parts, each at a multiple of [`ALIGN`] bytes. Cheap to clone where it is large.
 #[derive(Debug, Clone)]
 pub struct Parcel {
     lengths: Vec<u64>,
@@ -63,7 +69,7 @@ impl Parcel {
     /// These parts, in memory or in a memfd, as their size demands; `None` if they are over a cap.
     pub fn of(parts: &[&[u8]]) -> Result<Option<Self>, ParcelError> {
         let lengths = parts.iter().map(|part| part.len() as u64).collect();
-        if parts.iter().map(|part| part.len() as u64 + 64).sum::<u64>() < crate::agent::INLINE {
+        if parts.iter().map(|part| part.len() as u64 + ALIGN).sum::<u64>() < INLINE {
             return Ok(join(parts).map(|bytes| Self {
                 lengths,
                 content: Content::Inline(bytes),
@@ -82,7 +88,7 @@ impl Parcel {
             let end = self
                 .lengths
                 .iter()
-                .fold(0, |end: u64, length| end.next_multiple_of(64) + length);
+                .fold(0, |end: u64, length| end.next_multiple_of(ALIGN) + length);
             bytes.truncate(end as usize);
         }
         self
@@ -109,7 +115,7 @@ impl Parcel {
         self.lengths
             .iter()
             .map(|length| {
-                let start = end.next_multiple_of(64);
+                let start = end.next_multiple_of(ALIGN);
                 end = start + length;
                 let place = start as usize..end as usize;
                 match &self.content {

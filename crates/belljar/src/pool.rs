@@ -13,13 +13,13 @@ mod first;
 mod frame;
 mod job;
 mod processors;
+mod ready;
 mod reaper;
 mod refill;
 mod settings;
 mod shelf;
 mod stats;
 mod waiter;
-mod worker;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -191,12 +191,6 @@ impl Pool {
     /// Gives up what is kept for a sandbox as soon as its jobs are done. One that comes after all is served as before.
     pub fn release(&self, sandbox: &Sandbox) {
         self.handle.core.release(sandbox);
-    }
-
-    /// Has a sandbox's template replaced by a fresh one now, not only after its time; the old one serves until that is
-    /// ready.
-    pub fn rotate(&self, sandbox: &Sandbox) -> Result<(), Error> {
-        self.handle.core.rotate(sandbox)
     }
 
     /// What the pool has and has done.

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use sha2::Digest as _;
 use thiserror::Error;
 
-use crate::agent::{BufferError, read_buffer};
+use crate::parcel::{BufferError, read_buffer};
 use crate::parcel::{Content, Parcel};
 
 /// Where a guest sees it; the first place where it looks for modules.

@@ -1,8 +1,8 @@
-//! Frames from the guest. Every byte is hostile: sizes are checked before anything is kept, and the decoder is total.
+//! The guest's socket: what its runtime and the host say to each other (docs/reference/wire.md), in one table.
+//!
+//! Every byte from the guest is hostile: sizes are checked before anything is kept, and the decoder is total.
 
 use thiserror::Error;
-
-use crate::agent::{INLINE, MAX_BODY as MAX_MEMORY};
 
 /// Bytes before a frame's header: kind, version, flags, zero, header length, body length.
 pub const PREFIX: usize = 16;
@@ -10,22 +10,110 @@ pub const PREFIX: usize = 16;
 pub const VERSION: u8 = 1;
 /// Largest header.
 pub const MAX_HEADER: u32 = 1 << 20;
-/// Largest body in the stream. A sealed memfd may have as much as a client's.
+/// Largest body in the stream.
 pub const MAX_BODY: u64 = 64 << 20;
+/// Largest body in a sealed memfd.
+pub const MAX_MEMORY: u64 = 1 << 30;
+/// Parcels of this size and more travel as a sealed memfd; smaller ones in the stream.
+pub const INLINE: u64 = 64 << 10;
+/// Parts of a parcel begin at multiples of this, so that whoever maps it can use arrays in it as they are.
+pub const ALIGN: u64 = 64;
+/// Most items of a generator that leave is given for at once.
+pub const MAX_ITEMS: u64 = 4096;
 /// The body is not in the stream: it is a descriptor that comes with the frame's first byte.
 const DESCRIPTOR: u8 = 1;
 
-/// What a frame says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Fewest bytes of a job, filled up behind its body: a worker waits for so many at once, and reads on only where a job is
+/// longer.
+pub const LEAST_JOB: usize = 1024;
+
+/// Every frame, in both directions, with its fields. 1 to 7 are last words, 8 to 15 of a worker before it is parked, 16 to 31
+/// are said while a job runs; 32 and above go to the guest. What is not here is refused: 17 to 31 and 36 to 63 are kept for
+/// what a guest will ask its host and the answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Kind {
-    /// The job came to its end; the body is its value, if it has one.
-    Returned,
-    /// The job ended with an exception; the header is the exception.
-    Raised,
-    /// The job chose its exit code.
-    Exited,
-    /// One item of a generator; more may follow, up to one of the others.
-    Item,
+    /// The job came to its end. Header: none, or `encoding` (`json`, or `belljar` for a parcel), `parts`, the lengths of a
+    /// parcel's parts, and `refused` where the value cannot be encoded. Body: the value, if there is one.
+    Returned = 1,
+    /// The job ended with an exception. Header: the exception, as `PythonError::from_frame` reads it.
+    Raised = 2,
+    /// The job chose its exit code. Header: `code`.
+    Exited = 3,
+    /// A worker is sealed and waits for its job. Body: two numbers of 4 bytes, the microseconds that it took to walk in and
+    /// to rehearse.
+    Parked = 8,
+    /// A worker cannot be one. Header: `step` and `errno`.
+    Failed = 9,
+    /// With it comes the descriptor on which the jar's init answers those who want locks.
+    Listener = 10,
+    /// One item of a generator, or results of several calls: a parcel. It takes one of the items that leave was given for.
+    Item = 16,
+    /// The job, to a parked worker; at least [`LEAST_JOB`] bytes. Header: `kind`, `origin`, `args`, `env`, `parts` (lengths in
+    /// the body), `parcel` (the body is a [`Kind::Parcel`]), `stays` (the worker waits for its end), `processors`.
+    Job = 32,
+    /// Leave for more items. Body: how many, in 8 bytes.
+    More = 33,
+    /// What the client has encoded for its runtime; it follows the job or is its body. Header: numbers of 8 bytes, how many
+    /// items may be sent and the length of each part. Body: the parts; a memfd comes with one more byte.
+    Parcel = 34,
+    /// A job that waits may begin.
+    Go = 35,
+}
+
+/// Who sends a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// A worker, to its keeper, before it is parked.
+    Worker,
+    /// The guest while its job runs, to the host.
+    Guest,
+    /// The host, to the guest.
+    Host,
+}
+
+impl Kind {
+    /// The table.
+    pub const ALL: [Self; 11] = [
+        Self::Returned,
+        Self::Raised,
+        Self::Exited,
+        Self::Parked,
+        Self::Failed,
+        Self::Listener,
+        Self::Item,
+        Self::Job,
+        Self::More,
+        Self::Parcel,
+        Self::Go,
+    ];
+
+    /// Who sends it.
+    pub fn sender(self) -> Sender {
+        match self {
+            Self::Parked | Self::Failed | Self::Listener => Sender::Worker,
+            Self::Returned | Self::Raised | Self::Exited | Self::Item => Sender::Guest,
+            Self::Job | Self::More | Self::Parcel | Self::Go => Sender::Host,
+        }
+    }
+
+    /// Whether a job is over with it.
+    pub fn is_last(self) -> bool {
+        matches!(self, Self::Returned | Self::Raised | Self::Exited)
+    }
+
+    /// Whether its body may be a sealed memfd.
+    fn may_be_memory(self) -> bool {
+        matches!(self, Self::Returned | Self::Item)
+    }
+
+    /// The first bytes of such a frame.
+    pub(crate) const fn prefix(self, header: u32, body: u64, in_descriptor: bool) -> [u8; PREFIX] {
+        let ([a, b, c, d], [e, f, g, h, i, j, k, l]) = (header.to_le_bytes(), body.to_le_bytes());
+        let flags = if in_descriptor { DESCRIPTOR } else { 0 };
+        let kind = self as u8;
+        [kind, VERSION, flags, 0, a, b, c, d, e, f, g, h, i, j, k, l]
+    }
 }
 
 /// One whole frame.
@@ -47,7 +135,7 @@ pub enum WireError {
     /// Another protocol, or none.
     #[error("frame has version {0}, not {VERSION}")]
     Version(u8),
-    /// A kind that the guest may not send. Calls from guest to host are reserved for 17 and above.
+    /// A kind that a guest does not send while its job runs.
     #[error("frame has unknown kind {0}")]
     Kind(u8),
     /// Flags that mean nothing.
@@ -64,8 +152,8 @@ pub enum WireError {
     Descriptor,
 }
 
-/// Collects bytes into frames: any number of items, then at most one more. A guest has one last word, and what comes after
-/// it is not read.
+/// Collects the bytes of one run into frames: any number of messages, then at most one last word. What comes after that is
+/// not read.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
@@ -109,7 +197,7 @@ impl Decoder {
         }
         match self.expected {
             Some(expected) if !self.done && self.bytes.len() == expected.header + expected.body => {
-                self.done = expected.kind != Kind::Item;
+                self.done = expected.kind.is_last();
                 self.expected = None;
                 let body = self.bytes.split_off(expected.header);
                 Ok(Some(Frame {
@@ -137,13 +225,9 @@ fn prefix(bytes: &[u8]) -> Result<Expected, WireError> {
     if bytes[2] & !DESCRIPTOR != 0 || bytes[3] != 0 {
         return Err(WireError::Reserved);
     }
-    let kind = match bytes[0] {
-        1 => Kind::Returned,
-        2 => Kind::Raised,
-        3 => Kind::Exited,
-        16 => Kind::Item,
-        other => return Err(WireError::Kind(other)),
-    };
+    let said = |kind: &Kind| *kind as u8 == bytes[0] && kind.sender() == Sender::Guest;
+    let kind = Kind::ALL.into_iter().find(said);
+    let kind = kind.ok_or(WireError::Kind(bytes[0]))?;
     let header = number(4..8) as u32;
     if header > MAX_HEADER {
         return Err(WireError::Header(header));
@@ -152,14 +236,14 @@ fn prefix(bytes: &[u8]) -> Result<Expected, WireError> {
     let in_descriptor = bytes[2] & DESCRIPTOR != 0;
     let most = match kind {
         _ if in_descriptor => MAX_MEMORY,
+        _ if kind.is_last() => MAX_BODY,
         // Many of these may be on their way.
-        Kind::Item => INLINE - 1,
-        _ => MAX_BODY,
+        _ => INLINE - 1,
     };
     if body > most {
         return Err(WireError::Body(body));
     }
-    if in_descriptor && (body == 0 || !matches!(kind, Kind::Returned | Kind::Item)) {
+    if in_descriptor && (body == 0 || !kind.may_be_memory()) {
         return Err(WireError::Descriptor);
     }
     Ok(Expected {
@@ -171,136 +255,4 @@ fn prefix(bytes: &[u8]) -> Result<Expected, WireError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn frame(kind: u8, header: &[u8], body: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![kind, VERSION, 0, 0];
-        bytes.extend((header.len() as u32).to_le_bytes());
-        bytes.extend((body.len() as u64).to_le_bytes());
-        bytes.extend(header);
-        bytes.extend(body);
-        bytes
-    }
-
-    #[test]
-    fn a_frame_survives_being_split_at_every_byte() {
-        let bytes = frame(1, b"{}", b"value");
-        for split in 0..=bytes.len() {
-            let mut decoder = Decoder::default();
-            let mut got = None;
-            for part in [&bytes[..split], &bytes[split..]] {
-                let mut rest = part;
-                while !rest.is_empty() {
-                    let take = decoder.wants().min(rest.len());
-                    got = got.or(decoder.push(&rest[..take]).unwrap());
-                    rest = &rest[take..];
-                }
-            }
-            let got = got.unwrap();
-            assert_eq!(
-                (got.kind, got.header, got.body),
-                (Kind::Returned, b"{}".to_vec(), b"value".to_vec())
-            );
-            assert_eq!(decoder.wants(), 0);
-        }
-    }
-
-    #[test]
-    fn hostile_sizes_are_refused_before_anything_is_kept() {
-        for (bytes, error) in [
-            (
-                [1, 1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0],
-                WireError::Header(u32::MAX),
-            ),
-            (
-                [
-                    1, 1, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
-                ],
-                WireError::Body(u64::MAX >> 1),
-            ),
-            (
-                [1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                WireError::Version(2),
-            ),
-            (
-                [9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                WireError::Kind(9),
-            ),
-            (
-                [1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                WireError::Reserved,
-            ),
-            (
-                [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                WireError::Descriptor,
-            ),
-            (
-                [2, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-                WireError::Descriptor,
-            ),
-            (
-                [1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0x40, 0, 0, 0, 0],
-                WireError::Body((1 << 30) + 1),
-            ),
-            (
-                [16, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0],
-                WireError::Body(1 << 16),
-            ),
-        ] {
-            let mut decoder = Decoder::default();
-            assert_eq!(decoder.push(&bytes), Err(error));
-            assert_eq!(decoder.wants(), 0);
-            assert_eq!(decoder.push(&frame(1, b"", b"")), Ok(None));
-        }
-    }
-
-    #[test]
-    fn a_second_frame_is_not_read() {
-        let mut decoder = Decoder::default();
-        assert!(decoder.push(&frame(3, b"", b"")).unwrap().is_some());
-        assert_eq!(decoder.push(&frame(1, b"", b"")), Ok(None));
-    }
-
-    #[test]
-    fn items_come_before_the_last_word() {
-        let mut bytes = frame(16, b"one", b"1");
-        // Its body is elsewhere.
-        bytes.extend([16, VERSION, DESCRIPTOR, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
-        bytes.extend(frame(1, b"", b"end"));
-        bytes.extend(frame(16, b"", b"late"));
-        for step in 1..bytes.len() {
-            let (mut decoder, mut got) = (Decoder::default(), Vec::new());
-            for piece in bytes.chunks(step) {
-                let mut rest = piece;
-                while decoder.wants() > 0 && !rest.is_empty() {
-                    let take = decoder.wants().min(rest.len());
-                    got.extend(decoder.push(&rest[..take]).unwrap());
-                    rest = &rest[take..];
-                }
-            }
-            let got: Vec<_> = got
-                .into_iter()
-                .map(|frame| (frame.kind, frame.body, frame.descriptor))
-                .collect();
-            let expected = [
-                (Kind::Item, b"1".to_vec(), None),
-                (Kind::Item, Vec::new(), Some(5)),
-                (Kind::Returned, b"end".to_vec(), None),
-            ];
-            assert_eq!(got, expected, "{step}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_in_any_pieces_are_survived(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20)) {
-            let mut decoder = Decoder::default();
-            for piece in pieces {
-                let _ = decoder.push(&piece);
-            }
-        }
-    }
-}
+mod tests;

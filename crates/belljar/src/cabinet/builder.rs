@@ -11,7 +11,7 @@ use belljar_linux::{descriptors, privileges, seccomp};
 use super::keeper::keeper;
 use super::message::tell;
 use super::{Spec, Told};
-use crate::jar::{Failure, Room, enter, groups, mask_sources, prepare, set_up, step};
+use crate::init::{Failure, Room, enter, groups, mask_sources, prepare, set_up, step};
 use crate::plan::Step;
 
 /// The life of the cabinet's outer PID 1; the code it gives means nothing.

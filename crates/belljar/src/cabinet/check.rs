@@ -11,7 +11,7 @@ use belljar_linux::{pidfd, rlimits};
 use rustix::process::Resource;
 
 use super::template::Template;
-use crate::jar::{Room, filter};
+use crate::init::{Room, filter};
 use crate::plan::Step;
 
 /// SYS_CHROOT, SYS_ADMIN, SETPCAP: what walking into a jar takes.

@@ -17,7 +17,7 @@ use belljar_linux::{descriptors, mount, privileges, process, signals};
 
 use super::message::tell;
 use super::{Spec, Told};
-use crate::jar::{Failure, Room, step};
+use crate::init::{Failure, Room, step};
 use crate::plan::{Namespace, Step};
 
 use loops::Keeper;

@@ -1,4 +1,4 @@
-//! What engine, warden, keeper and template say to each other.
+//! What engine, keeper and template say to each other.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -7,58 +7,14 @@ use belljar_linux::descriptors;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Parked, Spec, Told};
-use crate::client::ParcelHead;
+use super::{Event, Parked, Told};
 use crate::error::{Error, Process};
-use crate::plan::Plan;
-use crate::tree::Tree;
+use crate::init::{Handed, Name};
 
-/// Both sides must be of one version.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Largest message of a keeper or template.
 pub(super) const MAX_MESSAGE: usize = 128 << 10;
-
-/// The engine's one message to a cabinet's warden; the keeper's end of the socket comes with it.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Opening {
-    version: String,
-    /// What every jar of the cabinet is made by.
-    pub plan: Plan,
-    /// Source files that the plan shows, but for what they hold.
-    tree: Option<ParcelHead>,
-    /// What the template is.
-    pub spec: Spec,
-}
-
-impl Opening {
-    pub(super) fn new(plan: &Plan, tree: Option<ParcelHead>, spec: &Spec) -> Self {
-        Self {
-            version: VERSION.into(),
-            plan: plan.clone(),
-            tree,
-            spec: spec.clone(),
-        }
-    }
-
-    /// The way to the keeper and the source files, which came with it; `None` when they do not fit.
-    pub(crate) fn given(
-        &mut self,
-        blobs: Vec<Vec<u8>>,
-        fds: Vec<OwnedFd>,
-    ) -> Option<(OwnedFd, Option<Tree>)> {
-        let (mut blobs, mut fds) = (blobs.into_iter(), fds.into_iter());
-        let keeper = fds.next()?;
-        let tree = match self.tree.take() {
-            Some(head) => Some(head.tree(&mut blobs, &mut fds)?),
-            None => None,
-        };
-        Some((keeper, tree))
-    }
-
-    pub(crate) fn is_ours(&self) -> bool {
-        self.version == VERSION
-    }
-}
+/// Descriptors that every parked worker comes with.
+const ENDS: usize = 7;
 
 /// Engine to keeper.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,18 +26,17 @@ pub(super) enum ToKeeper {
         /// Processors that it keeps to, where its plan says how many.
         cpus: Vec<usize>,
     },
-    /// Start a fresh template, and let the old one go when that is ready.
-    Rotate,
 }
 
 /// Keeper to engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromKeeper {
-    /// With the descriptors of [`Parked`], in its order.
+    /// With the descriptors of [`Parked`], in its order, and then one for each name.
     Parked {
         number: u64,
         worker_pid: i32,
         timings: Timings,
+        handed: Vec<Name>,
     },
     Told(Told),
 }
@@ -133,29 +88,23 @@ pub(crate) struct Timings {
 }
 
 impl FromKeeper {
-    pub(super) fn into_event(self, fds: Vec<OwnedFd>) -> Result<Event, Error> {
+    pub(super) fn into_event(self, mut fds: Vec<OwnedFd>) -> Result<Event, Error> {
         Ok(match self {
             Self::Told(told) => Event::Told(told),
             Self::Parked {
                 number,
                 worker_pid,
                 timings,
+                handed,
             } => {
-                let fds: [OwnedFd; 9] = fds.try_into().map_err(|_| Error::Lost {
+                let lost = || Error::Lost {
                     process: Process::Keeper,
                     how: "it sent a worker without its descriptors".into(),
-                })?;
-                let [
-                    init,
-                    worker,
-                    control,
-                    stdin,
-                    stdout,
-                    stderr,
-                    report,
-                    workdir,
-                    script,
-                ] = fds;
+                };
+                let more = fds.split_off(fds.len().min(ENDS));
+                let handed = Handed::new(handed, more).ok_or_else(lost)?;
+                let fds: [OwnedFd; ENDS] = fds.try_into().map_err(|_| lost())?;
+                let [init, worker, control, stdin, stdout, stderr, report] = fds;
                 Event::Parked(Box::new(Parked {
                     number,
                     worker_pid,
@@ -166,8 +115,7 @@ impl FromKeeper {
                     stdout,
                     stderr,
                     report,
-                    workdir,
-                    script,
+                    handed,
                     timings,
                 }))
             }

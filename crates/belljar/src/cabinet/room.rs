@@ -17,14 +17,14 @@ use belljar_linux::process::{self, Namespaces};
 use belljar_linux::userns::{self, IdMap};
 use belljar_linux::{descriptors, inherit, network, privileges, seccomp, signals};
 
-use crate::jar::{
-    Clerk, Cover, Failure, Report, folder, open_folder, place, read_only, scratch_part, send, set_up, show,
-    step,
+use crate::init::{
+    Clerk, Cover, Failure, Handed, Name, Report, folder, open_folder, place, read_only, scratch_part, send,
+    set_up, show, step,
 };
 use crate::plan::{HOME, Namespace, Plan, SCRIPT, Step};
 
-/// A jar whose PID 1 is on its way.
-pub(super) struct Jar {
+/// A PID 1 that builds its jar.
+pub(super) struct Builds {
     pub init: process::Child,
     /// Init's report comes here.
     pub gate: OwnedFd,
@@ -35,8 +35,8 @@ pub(super) struct Keys {
     /// One for each of [`kinds`].
     pub namespaces: Vec<OwnedFd>,
     pub ruleset: Option<OwnedFd>,
-    pub workdir: OwnedFd,
-    pub script: OwnedFd,
+    /// What goes on to the engine.
+    pub handed: Handed,
 }
 
 /// What is the same for all jars of a cabinet, found out once.
@@ -138,7 +138,7 @@ fn inside(plan: &Plan) -> Option<u32> {
 }
 
 /// Starts a jar's PID 1; it enters the given cgroups by itself.
-pub(super) fn start(blueprint: &Blueprint<'_>, groups: &[OwnedFd]) -> io::Result<Jar> {
+pub(super) fn start(blueprint: &Blueprint<'_>, groups: &[OwnedFd]) -> io::Result<Builds> {
     let (gate, inner) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::SEQPACKET,
@@ -153,25 +153,23 @@ pub(super) fn start(blueprint: &Blueprint<'_>, groups: &[OwnedFd]) -> io::Result
         kinds = kinds.and(Namespaces::USER);
     }
     let init = process::start(kinds, || life(blueprint, &inner, groups))?;
-    Ok(Jar { init, gate })
+    Ok(Builds { init, gate })
 }
 
-/// Takes init's report; the other end's descriptors come in a known order.
+/// Takes init's report.
 pub(super) fn keys(plan: &Plan, gate: BorrowedFd<'_>) -> Result<Keys, Failure> {
     let lost = || ("build a jar".to_owned(), io::ErrorKind::UnexpectedEof.into());
-    match crate::jar::receive(gate) {
-        Ok(Some((Report::Built { ruled }, mut fds))) => {
-            let count = kinds(plan).len();
-            if fds.len() != count + 2 + usize::from(ruled) {
+    match crate::init::receive(gate) {
+        Ok(Some((Report::Built { handed }, fds))) => {
+            let mut handed = Handed::new(handed, fds).ok_or_else(lost)?;
+            let namespaces = handed.take(Name::Namespace);
+            if namespaces.len() != kinds(plan).len() {
                 return Err(lost());
             }
-            let ruleset = ruled.then(|| fds.pop()).flatten();
-            let (script, workdir) = (fds.pop().ok_or_else(lost)?, fds.pop().ok_or_else(lost)?);
             Ok(Keys {
-                namespaces: fds,
-                ruleset,
-                workdir,
-                script,
+                namespaces,
+                ruleset: handed.take(Name::Ruleset).pop(),
+                handed,
             })
         }
         Ok(Some((Report::Failed { step, errno }, _))) => Err((step, io::Error::from_raw_os_error(errno))),
@@ -275,13 +273,13 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
     let ruleset = step("make a Landlock ruleset", rules.map_err(io::Error::other))?;
     let namespaces = step("open the jar's namespaces", namespaces::open(&kinds(plan)))?;
     seal(plan, ruleset.as_ref())?;
-    let mut fds: Vec<BorrowedFd<'_>> = namespaces.iter().map(AsFd::as_fd).collect();
-    fds.extend([workdir.as_fd(), script.as_fd()]);
-    fds.extend(ruleset.as_ref().map(AsFd::as_fd));
-    let built = Report::Built {
-        ruled: ruleset.is_some(),
-    };
-    send(gate.as_fd(), &built, &fds);
+    let own = namespaces.iter().map(|namespace| (Name::Namespace, namespace));
+    let (handed, fds): (Vec<Name>, Vec<BorrowedFd<'_>>) = own
+        .chain([(Name::Workdir, &workdir), (Name::Script, &script)])
+        .chain(ruleset.iter().map(|ruleset| (Name::Ruleset, ruleset)))
+        .map(|(name, fd)| (name, fd.as_fd()))
+        .unzip();
+    send(gate.as_fd(), &Report::Built { handed }, &fds);
     // All of them are closed at once in a moment.
     std::mem::forget((namespaces, workdir, script, ruleset));
     Ok(list)

@@ -11,20 +11,24 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::Told;
 use super::builder::builder;
-use super::message::{Opening, tell};
+use super::message::tell;
 use crate::error::Error;
 use crate::files::Obeyed;
-use crate::jar::{Room, open_sources};
+use crate::init::{Ids, Room, ids, namespaces, open_sources};
+use crate::jar::{Steering, hierarchy, sweep, sweep_after};
 use crate::job::{Job, Program};
-use crate::plan::Step;
+use crate::plan::{Plan, Step};
 use crate::runtime::Runtime;
+use crate::talk::Opening;
 use crate::tree::Tree;
-use crate::warden::{Steering, cabinet_namespaces, compile_runtime, ids, sweep};
 
 /// Memory that a cabinet, and its templates, may have beside what a jar may: pages that workers copy on their way stay theirs.
 const MORE_MEMORY: u64 = 256 << 20;
 /// Processes of a cabinet that are in no jar yet: builder, keeper, and inits on their way.
 const CABINET_PIDS: u64 = 256;
+
+/// Has the guest runtime compiled, which takes a jar.
+type Compile = fn(&Plan, Steering) -> Result<(), Error>;
 
 /// Holds a cabinet until its engine is gone.
 pub(crate) fn hold(
@@ -32,8 +36,9 @@ pub(crate) fn hold(
     keeper: OwnedFd,
     tree: Option<Tree>,
     engine: &UnixStream,
+    compile: Compile,
 ) -> Result<(), Error> {
-    match open(opening, keeper.as_fd(), tree, engine) {
+    match open(opening, keeper.as_fd(), tree, engine, compile) {
         Ok(()) => Ok(()),
         Err(error) => {
             let errno = match &error {
@@ -55,17 +60,17 @@ fn open(
     keeper: BorrowedFd<'_>,
     tree: Option<Tree>,
     engine: &UnixStream,
+    compile: Compile,
 ) -> Result<(), Error> {
     let plan = &opening.plan;
     let engine_process = caller::peer(engine.as_fd());
     rlimits::most_files().map_err(|error| Error::setup("allow descriptors", error))?;
     belljar_linux::signals::keep_children();
-    let steering = engine.try_clone().and_then(|copy| {
-        copy.set_nonblocking(true)?;
-        Ok(Steering::Socket(copy.into()))
-    });
-    let steering = steering.map_err(|error| Error::setup("watch the engine", error))?;
-    compile_runtime(plan, steering)?;
+    let steering = engine.try_clone().map(Steering::Socket);
+    compile(
+        plan,
+        steering.map_err(|error| Error::setup("watch the engine", error))?,
+    )?;
     let ids = ids(plan)?;
     let sources = match ids {
         Some(map) if map.own => {
@@ -110,13 +115,14 @@ fn open(
         enters_group: !groups.is_empty(),
         control: None,
     };
-    let child = process::start(cabinet_namespaces(plan), || builder(room, keeper, &opening.spec)).map_err(
-        |source| Error::Setup {
-            step: "start a cabinet".into(),
-            source,
-            hint: Some("`belljar doctor` says why".into()),
-        },
-    )?;
+    let child =
+        process::start(namespaces(plan), || builder(room, keeper, &opening.spec)).map_err(|source| {
+            Error::Setup {
+                step: "start a cabinet".into(),
+                source,
+                hint: Some("`belljar doctor` says why".into()),
+            }
+        })?;
     let settled = settle(&child, ids, &groups, report.as_fd());
     if settled.is_ok() {
         wait(engine.as_fd(), child.as_fd());
@@ -130,11 +136,11 @@ fn open(
             .remove()
             .map_err(|error| Error::setup("remove the cabinet's cgroup", io::Error::other(error)))?;
     }
-    if let (Ok(engine), Some(hierarchy)) = (engine_process, sweep::hierarchy(plan))
+    if let (Ok(engine), Some(hierarchy)) = (engine_process, hierarchy(plan))
         && is_gone(engine.pidfd.as_fd())
     {
         // It could not remove the groups that it made for workers, and they are empty now.
-        sweep::sweep_after(hierarchy, engine.pid);
+        sweep_after(hierarchy, engine.pid);
     }
     settled
 }
@@ -152,7 +158,7 @@ fn is_gone(pidfd: BorrowedFd<'_>) -> bool {
 /// Gives the builder its ids and its cgroups, its own and that of templates, and lets it go.
 fn settle(
     child: &process::Child,
-    ids: Option<crate::warden::Ids>,
+    ids: Option<Ids>,
     groups: &[Group],
     report: BorrowedFd<'_>,
 ) -> Result<(), Error> {
@@ -191,7 +197,7 @@ fn make_groups(opening: &Opening) -> Result<Vec<Group>, Error> {
             cpus,
         } = step
         {
-            sweep::sweep(hierarchy);
+            sweep(hierarchy);
             let own = cgroup::Limits {
                 memory: Some(memory.saturating_add(MORE_MEMORY)),
                 swap: false,

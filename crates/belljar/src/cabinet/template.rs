@@ -12,9 +12,9 @@ use belljar_linux::{descriptors, privileges, seccomp, signals};
 use rustix::pipe::PipeFlags;
 
 use super::message::{Preload, TemplateSaid, send, with_buffer};
-use crate::jar::{Room, enter, set_limits, worker_filter};
+use crate::init::{Room, enter, set_limits, worker_filter};
+use crate::jar::Sampler;
 use crate::plan::{RUNTIME, Rlimit, Step};
-use crate::warden::sampler::Sampler;
 
 /// A template's pid: no guest has it. Libraries tell that they were forked by comparing pids, and the first processes of
 /// every jar have the same small ones.

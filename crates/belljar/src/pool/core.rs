@@ -10,12 +10,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::processors::{Place, Processors};
+use super::ready::Ready;
 use super::reaper::Reaper;
 use super::settings::{Keep, Settings};
 use super::shelf::Shelf;
 use super::stats::{PoolStats, Sums, Warmed};
 use super::waiter::{Cancel, Grant, Waiter, lock};
-use super::worker::Worker;
 use crate::error::{Error, Process};
 use crate::sandbox::{Digest, Sandbox};
 
@@ -54,7 +54,7 @@ pub(super) struct State {
 
 /// What a job gets.
 pub(super) enum Taken {
-    Worker(Box<Worker>, Slot),
+    Worker(Box<Ready>, Slot),
     Cold(String),
     /// Cold, and [`Core::first_ended`] is to be told.
     First,
@@ -224,7 +224,7 @@ impl Core {
     }
 
     /// For a job that is counted already.
-    fn slot(self: &Arc<Self>, state: &mut State, digest: Digest, worker: &Worker) -> Slot {
+    fn slot(self: &Arc<Self>, state: &mut State, digest: Digest, worker: &Ready) -> Slot {
         let open = state
             .shelves
             .get(&digest)
@@ -248,7 +248,7 @@ impl Core {
     }
 
     /// Gives a worker to the first job that waits, or parks it.
-    pub(super) fn park(&self, state: &mut State, digest: &Digest, worker: Worker) -> Option<Worker> {
+    pub(super) fn park(&self, state: &mut State, digest: &Digest, worker: Ready) -> Option<Ready> {
         let Some(shelf) = state.shelves.get_mut(digest).filter(|_| !state.closed) else {
             return Some(worker);
         };
@@ -272,16 +272,16 @@ impl Core {
     }
 
     /// A worker that was not used after all goes back.
-    pub(super) fn put_back(&self, digest: &Digest, worker: Worker) {
+    pub(super) fn put_back(&self, digest: &Digest, worker: Ready) {
         let left = self.park(&mut lock(&self.state), digest, worker);
         self.discard(left);
     }
 
     /// Ends workers that are not wanted any more.
-    pub(super) fn discard(&self, workers: impl IntoIterator<Item = Worker>) {
+    pub(super) fn discard(&self, workers: impl IntoIterator<Item = Ready>) {
         for worker in workers {
             lock(&self.state).emptying += 1;
-            self.reaper.take(worker.unused());
+            self.reaper.take(worker.jar);
         }
     }
 
@@ -327,17 +327,6 @@ impl Core {
             let wait = self.progress.wait_timeout(state, until - now);
             state = wait.unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
-    }
-
-    /// Asks for a fresh template, if there is one at all.
-    pub(super) fn rotate(&self, sandbox: &Sandbox) -> Result<(), Error> {
-        let state = lock(&self.state);
-        let shelf = state.shelves.get(&sandbox.digest());
-        let cabinet = shelf
-            .and_then(|shelf| shelf.cabinet.as_ref())
-            .map(|open| open.cabinet.clone());
-        drop(state);
-        cabinet.map_or(Ok(()), |cabinet| cabinet.rotate())
     }
 
     pub(super) fn stats(&self) -> PoolStats {

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use belljar_linux::cgroup::Group;
 
+use super::core::Core;
 use super::processors::{Place, Processors};
+use crate::jar::Holder;
 
 /// From one look to the next at first, and how often: a crowd hurts until it is seen. Then each time twice as long.
 const SOON: Duration = Duration::from_millis(25);
@@ -20,8 +22,40 @@ const LATER: Duration = Duration::from_secs(1);
 /// Threads for each processor of a job's limit: whoever has more of them is a crowd.
 const MANY: u64 = 32;
 
+/// From the moment when a run is no short call any more to the first look.
+const FIRST: Duration = Duration::from_millis(18);
+
+/// What a pool does while a job runs that takes its time.
+pub(super) struct Attendant {
+    core: Arc<Core>,
+    crowd: Option<Crowd>,
+    called: bool,
+}
+
+impl Attendant {
+    pub(super) fn new(core: &Arc<Core>, outer: Option<PathBuf>, cpus: f64) -> Self {
+        Self {
+            core: core.clone(),
+            crowd: Crowd::new(&core.processors, outer, cpus),
+            called: false,
+        }
+    }
+}
+
+impl Holder for Attendant {
+    fn attend(&mut self, group: Option<&mut Group>) -> Option<Duration> {
+        let (crowd, group) = (self.crowd.as_mut(), group);
+        if !std::mem::replace(&mut self.called, true) {
+            // Other workers may be made now: so far they would have taken the processor from a short call.
+            self.core.wake.notify_one();
+            return crowd.zip(group).map(|_| FIRST);
+        }
+        crowd?.look(group?)
+    }
+}
+
 /// Looks at one job while it runs.
-pub(super) struct Crowd {
+struct Crowd {
     processors: Arc<Processors>,
     /// Below which it is kept on some processors, where the host needs that.
     outer: Option<PathBuf>,
@@ -34,7 +68,7 @@ pub(super) struct Crowd {
 
 impl Crowd {
     /// `None` for a job that may have all processors.
-    pub(super) fn new(processors: &Arc<Processors>, outer: Option<PathBuf>, cpus: f64) -> Option<Self> {
+    fn new(processors: &Arc<Processors>, outer: Option<PathBuf>, cpus: f64) -> Option<Self> {
         let count = cpus.ceil() as usize;
         (count < processors.count()).then(|| Self {
             processors: processors.clone(),
@@ -47,7 +81,7 @@ impl Crowd {
     }
 
     /// Takes a look, and tells when to take the next one, if at all.
-    pub(super) fn look(&mut self, group: &mut Group) -> Option<Duration> {
+    fn look(&mut self, group: &mut Group) -> Option<Duration> {
         let kept = match &mut self.place {
             Some(place) => !place.improve() || self.keep(group),
             None => match group.throttled() {

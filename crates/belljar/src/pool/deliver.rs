@@ -1,6 +1,5 @@
 //! One job to one parked worker: its files, its limits, its frame.
 
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
@@ -9,17 +8,13 @@ use belljar_linux::cgroup::Limits;
 use rustix::process::{Pid, Resource, Rlimit};
 use rustix::thread::CpuSet;
 
-use super::worker::Worker;
-use crate::error::Error;
+use super::ready::Ready;
+use crate::error::{Error, Process};
 use crate::files::{self, Folder};
-use crate::job::{Job, Program, Sink, Stdin};
+use crate::init::Name;
+use crate::jar::{Jar, Outgoing, Run};
+use crate::job::{Job, Program};
 use crate::plan::{Plan, Step};
-use crate::warden::foreign::Control;
-use crate::warden::init::{Init, pid_of};
-use crate::warden::outgoing::Outgoing;
-use crate::warden::pump::Input;
-use crate::warden::start::{Jar, Streams, Warm};
-use crate::warden::stream::Stream;
 
 /// Why a job was not delivered. Nothing of it has run; what is left of the worker is to be emptied.
 pub(super) enum Undelivered {
@@ -30,95 +25,67 @@ pub(super) enum Undelivered {
 }
 
 /// Gives a worker its job, or as much of it as its socket takes now. `plan` has the job's own limits.
-pub(super) fn deliver(
-    plan: &Plan,
-    mut worker: Worker,
+pub(super) fn deliver<'a>(
+    plan: &'a Plan,
+    mut ready: Ready,
     job: &mut Job,
     frame: &Outgoing,
     ends_with_value: bool,
     clear: Option<&CpuSet>,
-) -> Result<(Jar, Streams), Undelivered> {
-    if let Err(error) = furnish(plan, &worker, job) {
-        return Err(match worker.is_alive() {
-            true => Undelivered::Failed(Box::new(worker.unused()), error),
-            false => Undelivered::Dead(Box::new(worker.unused())),
+) -> Result<(Jar, Run<'a>), Undelivered> {
+    if let Err(error) = furnish(plan, &ready.jar, job) {
+        return Err(match ready.is_alive() {
+            true => Undelivered::Failed(Box::new(ready.jar), error),
+            false => Undelivered::Dead(Box::new(ready.jar)),
         });
     }
     let since = Instant::now();
     if let Some(clear) = clear.filter(|_| plan.affinity().is_none()) {
-        worker.stand_aside(clear);
+        ready.stand_aside(clear);
     }
-    let told = worker.processors();
+    let told = ready.processors();
     let told = told.and_then(|processors| super::frame::frame(plan, job, ends_with_value, Some(processors)));
     let mut outgoing = told.unwrap_or_else(|| frame.clone());
-    if outgoing.send(worker.parked.control.as_fd()).is_err() {
-        return Err(Undelivered::Dead(Box::new(worker.unused())));
+    let voice = ready.jar.worker.voice();
+    if voice.is_none_or(|voice| outgoing.send(voice).is_err()) {
+        return Err(Undelivered::Dead(Box::new(ready.jar)));
     }
-    let parked = *worker.parked;
-    let streams = streams(plan, job, [parked.stdin, parked.stdout, parked.stderr]);
-    let jar = Jar {
-        init: Init::Kept(parked.init),
-        group: worker.group,
-        report: parked.report,
-        control: Some(Control::new(parked.control)),
-        outgoing,
-        leave: job.items,
-        gate: None,
-        since,
-        inputs: std::mem::take(&mut job.files),
-        collect: job.collect.take(),
-        program: "Python".into(),
-        wants_compiling: false,
-        ended: None,
-        emptied: None,
-        warm: Some(Warm {
-            worker: parked.worker,
-            workdir: Some(parked.workdir),
-            memory: worker.memory,
-            cpu_usec: worker.cpu_usec,
-            ends_with_value,
-            late: None,
-            look: None,
-            bury: None,
-            rest: vec![parked.script],
-        }),
-    };
-    Ok((jar, streams))
+    let mut run = Run::new(plan, job, outgoing, ready.ends);
+    (run.since, run.cpu_before, run.ends_with_value) = (since, ready.cpu_usec, ends_with_value);
+    Ok((ready.jar, run))
 }
 
 /// What must be there before the job: its files, its script, limits that are tighter than those of its pool.
-fn furnish(plan: &Plan, worker: &Worker, job: &Job) -> Result<(), Error> {
+fn furnish(plan: &Plan, jar: &Jar, job: &Job) -> Result<(), Error> {
     for input in &job.files {
-        write(&worker.parked.workdir, &input.path, &input.content, 0o644)?;
+        write(jar, Name::Workdir, &input.path, &input.content, 0o644)?;
     }
     if let Program::Script { source, name } = &job.program {
-        write(&worker.parked.script, Path::new(name), source, 0o444)?;
+        write(jar, Name::Script, Path::new(name), source, 0o444)?;
     }
     if job.limits.memory.is_some() || job.limits.pids.is_some() {
-        tighten(plan, worker)?;
+        tighten(plan, jar)?;
     }
     Ok(())
 }
 
 /// Writes through a descriptor of the jar's, as the guest's user: a tmpfs of its user namespace takes no file of another.
-fn write(folder: &OwnedFd, path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
+fn write(jar: &Jar, folder: Name, path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
+    let folder = jar.handed.get(folder).ok_or_else(|| Error::Lost {
+        process: Process::Keeper,
+        how: "it sent a worker without its descriptors".into(),
+    })?;
     let owner = rustix::fs::fstat(folder)
         .map_err(|error| Error::setup(format!("put {} into the jar", path.display()), error))?;
     let own = rustix::process::geteuid().as_raw() == owner.st_uid;
     let ids = (!own).then_some((owner.st_uid, owner.st_gid));
-    Ok(files::write_file(
-        Folder::jar(folder.as_fd()),
-        path,
-        content,
-        mode,
-        ids,
-    )?)
+    Ok(files::write_file(Folder::jar(folder), path, content, mode, ids)?)
 }
 
 /// Lowers the limits on memory and processes to those of the plan, by the cgroup or process by process.
-fn tighten(plan: &Plan, worker: &Worker) -> Result<(), Error> {
+fn tighten(plan: &Plan, jar: &Jar) -> Result<(), Error> {
     for step in plan.steps() {
-        match (step, &worker.group) {
+        match (step, &jar.group) {
             (Step::Cgroup { memory, pids, .. }, Some(group)) => {
                 let limits = Limits {
                     memory: Some(*memory),
@@ -130,7 +97,7 @@ fn tighten(plan: &Plan, worker: &Worker) -> Result<(), Error> {
                     .map_err(|error| Error::setup("lower the job's limits", std::io::Error::other(error)))?;
             }
             (Step::Rlimits { limits }, _) => {
-                let pid = Pid::from_raw(pid_of(worker.parked.worker.as_fd()) as i32);
+                let pid = Pid::from_raw(jar.worker.pid() as i32);
                 for limit in limits {
                     let resource = match limit.name.as_str() {
                         "data" => Resource::Data,
@@ -149,17 +116,6 @@ fn tighten(plan: &Plan, worker: &Worker) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn streams(plan: &Plan, job: &mut Job, [stdin, stdout, stderr]: [OwnedFd; 3]) -> Streams {
-    let cap = plan.limits().output;
-    Streams {
-        input: Input::new(std::mem::replace(&mut job.stdin, Stdin::Null), stdin),
-        stdout: Stream::new(stdout, std::mem::replace(&mut job.stdout, Sink::Null), cap),
-        stderr: Stream::new(stderr, std::mem::replace(&mut job.stderr, Sink::Null), cap),
-        terminal: None,
-        reader: job.reader.take(),
-    }
 }
 
 /// Why this job cannot run on a parked worker of its plan, if it cannot.

@@ -5,16 +5,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::jar::Outgoing;
 use crate::job::{Job, Program};
 use crate::plan::{Plan, SCRIPT};
-use crate::warden::outgoing::Outgoing;
-use crate::wire::{PREFIX, VERSION};
-
-/// The kind of frame that is a job.
-const JOB: u8 = 32;
-/// Bytes of the shortest job, filled up behind its body. A worker waits for so many at once and reads on only where a job is
-/// longer.
-const LEAST: usize = 1024;
+use crate::wire::{Kind, LEAST_JOB, PREFIX};
 
 /// The job as a worker reads it; nothing for a program that is not Python. One that ends with its value stays until the
 /// host ends it: to end by itself takes the processor from whoever hands the value over. A worker that was woken up elsewhere
@@ -94,15 +88,13 @@ pub(super) fn frame(
     }
     header.push('}');
     let body: usize = parts.iter().map(|part| part.len()).sum();
-    let mut bytes = Vec::with_capacity(LEAST.max(PREFIX + header.len() + body));
-    bytes.extend([JOB, VERSION, 0, 0]);
-    bytes.extend((header.len() as u32).to_le_bytes());
-    bytes.extend((body as u64).to_le_bytes());
+    let mut bytes = Vec::with_capacity(LEAST_JOB.max(PREFIX + header.len() + body));
+    bytes.extend(Kind::Job.prefix(header.len() as u32, body as u64, false));
     bytes.extend(header.as_bytes());
     for part in parts {
         bytes.extend(part);
     }
-    bytes.resize(LEAST.max(bytes.len()), 0);
+    bytes.resize(LEAST_JOB.max(bytes.len()), 0);
     let frame = Outgoing::new(bytes);
     Some(match job.parcel().filter(|_| parcel.is_none()) {
         Some(parcel) => frame.parcel(parcel, job.items),

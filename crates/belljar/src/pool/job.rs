@@ -6,23 +6,19 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 
 use super::core::{Core, Slot, Taken};
-use super::crowd::Crowd;
+use super::crowd::Attendant;
 use super::deliver::{Undelivered, deliver, unfit};
 use super::frame::frame;
 use super::waiter::Cancel;
 use crate::cabinet;
 use crate::error::{Error, Process};
+use crate::jar;
+use crate::jar::{Before, Jar, Outgoing, Over, Run, Steer, Steering, Watch};
 use crate::job::{Job, Program};
 use crate::outcome::{Captured, Changes, Outcome, Status, Usage};
 use crate::parcel::Parcel;
 use crate::plan::Plan;
 use crate::sandbox::Sandbox;
-use crate::warden::Steering;
-use crate::warden::finish::{Before, finish};
-use crate::warden::outgoing::Outgoing;
-use crate::warden::start::{Jar, Look, Streams};
-use crate::warden::steer::Steer;
-use crate::warden::watch::{Heard, listen};
 
 /// What a job gave.
 #[derive(Debug)]
@@ -105,8 +101,8 @@ impl Spoken {
 const TRIES: usize = 8;
 
 /// A job that has a worker, or none.
-enum Begun {
-    Warm(Box<(Jar, Streams, Slot)>),
+enum Begun<'a> {
+    Warm(Box<(Jar, Run<'a>, Slot)>),
     Cold(String),
     First,
     Cancelled,
@@ -136,11 +132,11 @@ impl Core {
                 return outcome(self.run_cold(sandbox, job, cancel, reason)?);
             }
         };
-        let steer = Steer::new(cancel.map_or(Steering::None, Cancel::steering))?;
+        let mut steer = Steer::new(cancel.map_or(Steering::None, Cancel::steering))?;
         let mut first = None;
         for _ in 0..TRIES {
             let begun = self.begin(sandbox, plan, &mut job, &frame, cancel, ends_with_value)?;
-            let (mut jar, streams, slot) = match begun {
+            let (mut jar, mut run, slot) = match begun {
                 Begun::Warm(begun) => *begun,
                 Begun::Cold(reason) => return outcome(self.run_cold(sandbox, job, cancel, &reason)?),
                 Begun::First => {
@@ -152,44 +148,54 @@ impl Core {
                 Begun::Cancelled => return outcome(nothing(plan, Status::Cancelled)),
             };
             // However many workers it takes: the time of a job is one.
-            jar.since = *first.get_or_insert(jar.since);
-            let heard = listen(plan, &mut jar, streams, &steer);
-            let watched = match heard {
-                Ok(Heard::Value(said)) => {
-                    let time = jar.since.elapsed();
-                    slot.ends(Some(time));
-                    let rest = Rest {
-                        core: self.clone(),
-                        jar: Some(jar),
-                        _steer: steer,
-                    };
-                    return Ok(Answer::Value(Spoken {
-                        _rest: Box::new(rest),
-                        json: said.frame.body,
-                        parcel: said.parcel,
-                        stdout: said.stdout,
-                        stderr: said.stderr,
-                        seconds: time.as_secs_f64(),
-                    }));
-                }
-                Ok(Heard::Unread(streams)) => {
+            let since = *first.get_or_insert(run.since);
+            run.since = since;
+            let mut attendant = Attendant::new(self, slot.outer.clone(), plan.limits().cpus);
+            let mut watch = Watch::new(&mut jar, run, &mut steer, Some(&mut attendant));
+            let over = watch.listen();
+            let watched = match over {
+                Ok(Over::Value) => match watch.value() {
+                    Ok(said) => {
+                        let time = since.elapsed();
+                        slot.ends(Some(time));
+                        let rest = Rest {
+                            core: self.clone(),
+                            jar: Some(jar),
+                            _steer: steer,
+                        };
+                        return Ok(Answer::Value(Spoken {
+                            _rest: Box::new(rest),
+                            json: said.json,
+                            parcel: said.parcel,
+                            stdout: said.stdout,
+                            stderr: said.stderr,
+                            seconds: time.as_secs_f64(),
+                        }));
+                    }
+                    Err(error) => Err(error),
+                },
+                Ok(Over::Unread) => {
                     tracing::debug!("a worker went before it had read its job; another one gets it");
                     self.lose(slot);
-                    let again = give_back(&mut job, &mut jar, *streams);
+                    let again = watch.unread().give_back(&mut job);
                     self.reaper.take(jar);
                     if again {
                         continue;
                     }
                     break;
                 }
-                Ok(Heard::End(watched)) => Ok(*watched),
+                Ok(Over::End) => watch.end(),
                 Err(error) => Err(error),
             };
             // Whatever happened while watching, the jar is emptied before anything else is done.
             let emptied = jar.empty();
-            self.finished(slot, &jar);
+            self.finished(slot, &jar, since);
             return match (watched, emptied) {
-                (Ok(watched), Ok(ended)) => outcome(finish(plan, jar, Before::default(), watched, ended)?),
+                (Ok(watched), Ok(ended)) => {
+                    let judged = jar::outcome(&jar, Before::default(), watched, ended);
+                    self.reaper.bury(jar.group.take());
+                    outcome(judged?)
+                }
                 (Err(error), _) | (_, Err(error)) => {
                     self.leave(jar);
                     Err(error)
@@ -203,42 +209,32 @@ impl Core {
     }
 
     /// From a job to a worker that has it.
-    fn begin(
+    fn begin<'a>(
         self: &Arc<Self>,
         sandbox: &Sandbox,
-        plan: &Plan,
+        plan: &'a Plan,
         job: &mut Job,
         frame: &Outgoing,
         cancel: Option<&Cancel>,
         ends_with_value: bool,
-    ) -> Result<Begun, Error> {
+    ) -> Result<Begun<'a>, Error> {
         loop {
             // The value of a call comes early from a worker only.
             let may_be_first = !matches!(job.program, Program::Call { .. });
-            let (worker, slot) = match self.take(sandbox, cancel, may_be_first)? {
-                Taken::Worker(worker, slot) => (*worker, slot),
+            let (ready, slot) = match self.take(sandbox, cancel, may_be_first)? {
+                Taken::Worker(ready, slot) => (*ready, slot),
                 Taken::Cold(reason) => return Ok(Begun::Cold(reason)),
                 Taken::First => return Ok(Begun::First),
                 Taken::Cancelled => return Ok(Begun::Cancelled),
             };
             if cancel.is_some_and(|cancel| !cancel.runs()) {
                 drop(slot);
-                self.put_back(&sandbox.digest(), worker);
+                self.put_back(&sandbox.digest(), ready);
                 return Ok(Begun::Cancelled);
             }
             let clear = self.processors.clear();
-            match deliver(plan, worker, job, frame, ends_with_value, clear.as_ref()) {
-                Ok((mut jar, streams)) => {
-                    if let Some(warm) = &mut jar.warm {
-                        let crowd = Crowd::new(&self.processors, slot.outer.clone(), plan.limits().cpus);
-                        warm.look =
-                            crowd.map(|mut crowd| -> Look { Box::new(move |group| crowd.look(group)) });
-                        let (late, bury) = (self.clone(), self.clone());
-                        warm.late = Some(Box::new(move || late.wake.notify_one()));
-                        warm.bury = Some(Box::new(move |group| bury.reaper.bury([group])));
-                    }
-                    return Ok(Begun::Warm(Box::new((jar, streams, slot))));
-                }
+            match deliver(plan, ready, job, frame, ends_with_value, clear.as_ref()) {
+                Ok((jar, run)) => return Ok(Begun::Warm(Box::new((jar, run, slot)))),
                 Err(Undelivered::Dead(jar)) => {
                     tracing::debug!("a worker was gone before it had a job; another one gets it");
                     self.lose(slot);
@@ -282,11 +278,11 @@ impl Core {
     }
 
     /// A job is over and its jar empty: there is room for another worker.
-    fn finished(&self, slot: Slot, jar: &Jar) {
+    fn finished(&self, slot: Slot, jar: &Jar, since: Instant) {
         let emptied = jar.emptied.unwrap_or_else(Instant::now);
         super::waiter::lock(&self.state)
             .sums
-            .job(emptied.duration_since(jar.since));
+            .job(emptied.duration_since(since));
         drop(slot);
         self.wake.notify_one();
     }
@@ -295,22 +291,6 @@ impl Core {
     fn leave(&self, jar: Jar) {
         super::waiter::lock(&self.state).emptying += 1;
         self.reaper.take(jar);
-    }
-}
-
-/// Puts a job together again that no guest has seen anything of; tells whether it is whole.
-fn give_back(job: &mut Job, jar: &mut Jar, streams: Streams) -> bool {
-    job.files = std::mem::take(&mut jar.inputs);
-    job.collect = jar.collect.take();
-    job.reader = streams.reader;
-    job.stdout = streams.stdout.give_back();
-    job.stderr = streams.stderr.give_back();
-    match streams.input.give_back() {
-        Some(stdin) => {
-            job.stdin = stdin;
-            true
-        }
-        None => false,
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use super::core::Core;
 use super::waiter::lock;
 use crate::error::Error;
-use crate::warden::start::{Jar, PATIENCE, PROMPT};
+use crate::jar::{Jar, PATIENCE, PROMPT};
 
 /// How long a caller has the processors to itself before the cgroup of its empty jar is seen to.
 const DELAY: Duration = Duration::from_millis(1);

@@ -6,14 +6,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::core::{Core, State};
+use super::ready::Ready;
 use super::shelf::{Making, Open, Shelf};
 use super::waiter::lock;
-use super::worker::Worker;
-use crate::cabinet::{Cabinet, Spec};
+use crate::cabinet::Cabinet;
 use crate::error::Error;
+use crate::jar::{hierarchy, make_group, sweep_after};
 use crate::sandbox::{Digest, Sandbox};
-use crate::warden::start::make_group;
-use crate::warden::sweep;
+use crate::talk::Spec;
 
 /// How often a look is taken when nothing happens.
 const LOOK: Duration = Duration::from_secs(1);
@@ -24,9 +24,9 @@ const MAKING: Duration = Duration::from_secs(60);
 enum Action {
     Open(Digest, Sandbox),
     Make(Digest, Sandbox, Arc<Cabinet>, u64),
-    Retire(Option<Open>, Vec<Worker>, Vec<Making>),
+    Retire(Option<Open>, Vec<Ready>, Vec<Making>),
     Join(JoinHandle<()>),
-    Discard(Vec<Worker>),
+    Discard(Vec<Ready>),
     Bury(Vec<Making>),
     Wait,
     Stop,
@@ -246,8 +246,7 @@ fn tidy(core: &Core, state: &mut State, now: Instant) -> Option<Action> {
         let mut over = shelf.fit(now);
         if now.duration_since(shelf.looked) >= LOOK {
             shelf.looked = now;
-            let (alive, dead): (Vec<Worker>, Vec<Worker>) =
-                shelf.parked.drain(..).partition(Worker::is_alive);
+            let (alive, dead): (Vec<Ready>, Vec<Ready>) = shelf.parked.drain(..).partition(Ready::is_alive);
             shelf.parked.extend(alive);
             state.counted.lost += dead.len() as u64;
             over.extend(dead);
@@ -283,7 +282,7 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
     // Locked, so that nothing is heard before it is known whose it is.
     let mut state = lock(&core.state);
     let (reads, read) = (core.clone(), cabinet.clone());
-    let groups = sweep::hierarchy(sandbox.plan()).cloned();
+    let groups = hierarchy(sandbox.plan()).cloned();
     let reader = std::thread::Builder::new()
         .name("belljar-cabinet".into())
         .spawn(move || {
@@ -291,11 +290,11 @@ fn open(core: &Arc<Core>, digest: Digest, sandbox: &Sandbox, number: u64) {
             let warden = read.warden_pid();
             // Waits for the warden's end; one that was killed could not remove its cgroup.
             drop(read);
-            if let Some(hierarchy) = groups {
-                sweep::sweep_after(&hierarchy, warden);
+            if let Some(groups) = groups {
+                sweep_after(&groups, warden);
             }
         });
-    let outer = sweep::hierarchy(sandbox.plan())
+    let outer = hierarchy(sandbox.plan())
         .and_then(|hierarchy| belljar_linux::cgroup::outer_cpuset(hierarchy, cabinet.warden_pid()));
     match (state.shelves.get_mut(&digest), reader) {
         (Some(shelf), Ok(reader)) => {

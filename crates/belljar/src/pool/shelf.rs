@@ -10,10 +10,10 @@ use belljar_linux::cgroup::Group;
 
 use super::first::First;
 use super::processors::{Processors, distance};
+use super::ready::Ready;
 use super::settings::{Keep, Settings};
 use super::stats::Module;
 use super::waiter::{Grant, Waiter};
-use super::worker::Worker;
 use crate::cabinet::Cabinet;
 use crate::sandbox::Sandbox;
 
@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 pub(super) struct Shelf {
     pub sandbox: Sandbox,
     pub cabinet: Option<Open>,
-    pub parked: VecDeque<Worker>,
+    pub parked: VecDeque<Ready>,
     /// Workers that were asked for, by number.
     pub making: HashMap<u64, Making>,
     pub waiters: VecDeque<Arc<Waiter>>,
@@ -143,7 +143,7 @@ impl Shelf {
     /// Takes a parked worker: those of a template that has been replaced first, then the one that was parked last. Of some
     /// next to it, the one on whose processors the fewest jobs are kept, and of those one that was parked where the caller
     /// is: on another processor it may have to wait for a job that runs there, and the caller's will be free.
-    pub(super) fn take(&mut self, processors: &Processors) -> Option<Worker> {
+    pub(super) fn take(&mut self, processors: &Processors) -> Option<Ready> {
         let old = self
             .parked
             .front()
@@ -184,7 +184,7 @@ impl Shelf {
     }
 
     /// Fits the number of parked workers to their use; gives those that are too many.
-    pub(super) fn fit(&mut self, now: Instant) -> Vec<Worker> {
+    pub(super) fn fit(&mut self, now: Instant) -> Vec<Ready> {
         if now.duration_since(self.fitted) >= FIT {
             self.fitted = now;
             self.target = self

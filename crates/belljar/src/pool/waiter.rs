@@ -1,22 +1,21 @@
 //! A job that waits for a worker, and the way to end a job from another thread.
 
-use std::io::Write;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::core::Core;
-use super::worker::Worker;
-use crate::agent::MAX_ITEMS;
+use super::ready::Ready;
 use crate::client::Running;
 use crate::error::Error;
+use crate::jar::Steering;
 use crate::sandbox::Digest;
-use crate::warden::Steering;
+use crate::talk::Order;
+use crate::wire::MAX_ITEMS;
 
 /// What a job that waited is given.
 pub(super) enum Grant {
     /// A worker of its own.
-    Worker(Box<Worker>),
+    Worker(Box<Ready>),
     /// No worker can be had; it shall run cold, for this reason.
     Cold(String),
     /// None will be there soon; it shall run cold, as one of its sandbox's first.
@@ -120,12 +119,8 @@ impl std::fmt::Debug for Phase {
 impl Cancel {
     /// For one job that is yet to be given to a pool.
     pub fn new() -> Result<Self, Error> {
-        let pair = UnixStream::pair().and_then(|(ours, watchers)| {
-            ours.set_nonblocking(true)?;
-            watchers.set_nonblocking(true)?;
-            Ok((ours, watchers))
-        });
-        let (ours, watchers) = pair.map_err(|error| Error::setup("make a socket pair", error))?;
+        let (ours, watchers) =
+            UnixStream::pair().map_err(|error| Error::setup("make a socket pair", error))?;
         let state = Mutex::new(State {
             watchers: Some(watchers),
             killed: false,
@@ -140,24 +135,24 @@ impl Cancel {
     pub fn kill(&self) {
         let mut state = lock(&self.inner.state);
         state.killed = true;
-        let _ = (&self.inner.ours).write(b"k");
-        match &mut state.phase {
+        Order::end(&self.inner.ours);
+        match &state.phase {
             Phase::Quiet => {}
             Phase::Waiting(core, digest, waiter) => {
                 if let Some(core) = core.upgrade() {
                     core.give_up(digest, waiter);
                 }
             }
-            Phase::Cold(warden) => drop(warden.write(b"k")),
+            Phase::Cold(warden) => Order::end(warden),
         }
     }
 
     /// Sends the guest an interrupt, as Ctrl-C would; the second one ends it. A job that waits is ended.
     pub fn interrupt(&self) {
-        let mut state = lock(&self.inner.state);
-        match &mut state.phase {
-            Phase::Quiet => drop((&self.inner.ours).write(b"i")),
-            Phase::Cold(warden) => drop(warden.write(b"i")),
+        let state = lock(&self.inner.state);
+        match &state.phase {
+            Phase::Quiet => drop(Order::Interrupt.say(&self.inner.ours)),
+            Phase::Cold(warden) => drop(Order::Interrupt.say(warden)),
             Phase::Waiting(..) => {
                 drop(state);
                 self.kill();
@@ -167,17 +162,18 @@ impl Cancel {
 
     /// Lets a generator give so many more items. A caller that gives leave faster than it is taken ends its job.
     pub fn more(&self, items: u64) {
-        let leave = vec![b'm'; items.min(MAX_ITEMS) as usize];
-        let mut state = lock(&self.inner.state);
-        let given = match &mut state.phase {
-            Phase::Quiet | Phase::Waiting(..) => (&self.inner.ours).write(&leave),
-            Phase::Cold(warden) => warden.write(&leave),
+        let leave = Order::More {
+            items: items.min(MAX_ITEMS),
+        };
+        let state = lock(&self.inner.state);
+        let given = match &state.phase {
+            Phase::Quiet | Phase::Waiting(..) => leave.say(&self.inner.ours),
+            Phase::Cold(warden) => leave.say(warden),
         };
         drop(state);
-        if given.is_ok_and(|given| given == leave.len()) {
-            return;
+        if !given {
+            self.kill();
         }
-        self.kill();
     }
 
     /// From now on the job waits; gives `false` if it is not wanted any more.
@@ -198,7 +194,7 @@ impl Cancel {
     /// What to watch together with a worker.
     pub(super) fn steering(&self) -> Steering {
         match lock(&self.inner.state).watchers.take() {
-            Some(watchers) => Steering::Socket(OwnedFd::from(watchers)),
+            Some(watchers) => Steering::Socket(watchers),
             None => Steering::None,
         }
     }

@@ -3,10 +3,9 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use super::outgoing::Outgoing;
-use crate::client::{ParcelHead, Reply, message};
-use crate::job::{Reader, Which};
-use crate::parcel::Parcel;
+use crate::jar::Outgoing;
+use crate::job::{Message, Reader, Which};
+use crate::talk::{ParcelHead, Reply, message};
 
 /// Most bytes of output in a message.
 const PIECE: usize = 32 << 10;
@@ -55,13 +54,14 @@ impl Reader for Remote {
         piece.len()
     }
 
-    fn item(&mut self, item: Parcel) -> Result<(), Parcel> {
+    fn message(&mut self, said: Message) -> Result<(), Message> {
         if !self.has_room() {
-            return Err(item);
+            return Err(said);
         }
-        let (head, bytes, fd) = ParcelHead::new(item);
+        let about = said.about;
+        let (parcel, bytes, fd) = ParcelHead::new(said.parcel);
         let blobs: Vec<Vec<u8>> = bytes.into_iter().collect();
-        if let Ok(bytes) = message(&Reply::Item(head), &blobs) {
+        if let Ok(bytes) = message(&Reply::Message { about, parcel }, &blobs) {
             self.put(Outgoing::with(bytes, fd));
         }
         Ok(())

@@ -1,15 +1,15 @@
 //! The warden as a process of its own: one job from the socket at standard input, one answer.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use super::remote::Remote;
-use super::{Steering, run};
-use crate::cabinet::{self, Opening};
-use crate::client::{Reply, Request, receive_with, send};
+use super::{Steering, compile_runtime, run};
+use crate::cabinet;
 use crate::error::{Error, Process};
-use crate::job::Live;
-use crate::tree::Tree;
+use crate::job::{Job, Live};
+use crate::plan::Plan;
+use crate::talk::{Asked, Inbox, Reply, send};
 
 /// Serves the caller behind standard input; gives the exit code of the process.
 pub fn serve() -> i32 {
@@ -30,56 +30,41 @@ fn answer() -> Result<(), Error> {
         .map_err(|error| Error::setup("take the caller's socket", error))?;
     // A session of its own: a Ctrl-C at the caller's terminal is the caller's to pass on. Fails for a leader already.
     let _ = rustix::process::setsid();
-    let (plan, mut job) = match asked(&socket)? {
-        Asked::Job(plan, job) => (*plan, *job),
-        Asked::Cabinet(opening, keeper, tree) => return cabinet::hold(&opening, keeper, tree, &socket),
-    };
-    let steering = socket.try_clone().and_then(|copy| {
-        copy.set_nonblocking(true)?;
-        Ok(OwnedFd::from(copy))
-    });
-    let steering = steering.map_err(|error| Error::setup("watch the caller", error))?;
-    if job.is_live() {
-        let socket = socket.try_clone();
-        let socket = socket.map_err(|error| Error::setup("tell the caller", error))?;
-        job.reader = Some(Live(Box::new(Remote::new(socket))));
+    let mut inbox = Inbox::new(socket);
+    let asked = inbox.wait();
+    let (asked, blobs, fds) = asked.map_err(|error| Error::setup("take a job", error))?;
+    match asked {
+        Asked::Cabinet(mut opening) if opening.is_ours() => {
+            let (keeper, tree) = opening.given(blobs, fds).ok_or_else(strange)?;
+            cabinet::hold(&opening, keeper, tree, inbox.socket(), compile_runtime)
+        }
+        Asked::Cabinet(_) => Err(strange()),
+        Asked::Job(request) => {
+            let (plan, job) = request.into_job(blobs, fds).ok_or_else(strange)?;
+            run_for(inbox.socket(), &plan, job)
+        }
     }
-    let result = run(&plan, job, Steering::Socket(steering));
+}
+
+/// Runs a job for the caller behind a socket. Both speak while it lasts.
+fn run_for(socket: &UnixStream, plan: &Plan, mut job: Job) -> Result<(), Error> {
+    let copy = || {
+        socket
+            .try_clone()
+            .map_err(|error| Error::setup("watch the caller", error))
+    };
+    if job.is_live() {
+        job.reader = Some(Live(Box::new(Remote::new(copy()?))));
+    }
+    let result = run(plan, job, Steering::Socket(copy()?));
     let (reply, blobs, memory) = Reply::new(result);
     let fds: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
-    socket
-        .set_nonblocking(false)
-        .map_err(|error| Error::setup("answer the caller", error))?;
-    send(&socket, &reply, &blobs, &fds).map_err(|error| Error::setup("answer the caller", error))
+    send(socket, &reply, &blobs, &fds).map_err(|error| Error::setup("answer the caller", error))
 }
 
-/// What an engine may ask of a warden. A cabinet has a `spec`, a job has none.
-#[derive(serde::Deserialize)]
-#[serde(untagged)]
-enum Head {
-    Cabinet(Box<Opening>),
-    Job(Box<Request>),
-}
-
-enum Asked {
-    Job(Box<crate::Plan>, Box<crate::Job>),
-    Cabinet(Box<Opening>, OwnedFd, Option<Tree>),
-}
-
-fn asked(socket: &UnixStream) -> Result<Asked, Error> {
-    let taken = receive_with::<Head>(socket);
-    let (head, blobs, fds) = taken.map_err(|error| Error::setup("take a job", error))?;
-    let asked = match head {
-        Head::Cabinet(mut opening) if opening.is_ours() => opening
-            .given(blobs, fds)
-            .map(|(keeper, tree)| Asked::Cabinet(opening, keeper, tree)),
-        Head::Cabinet(_) => None,
-        Head::Job(request) => request
-            .into_job(blobs, fds)
-            .map(|(plan, job)| Asked::Job(Box::new(plan), Box::new(job))),
-    };
-    asked.ok_or(Error::Lost {
+fn strange() -> Error {
+    Error::Lost {
         process: Process::Caller,
         how: "it sent no job of this version".into(),
-    })
+    }
 }

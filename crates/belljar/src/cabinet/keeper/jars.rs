@@ -18,9 +18,9 @@ use crate::cabinet::room::{self, Keys};
 /// How long each step of making a worker may take before the jar is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One jar.
-pub(super) struct Jar {
-    jar: room::Jar,
+/// One jar, as its keeper knows it.
+pub(super) struct Kept {
+    jar: room::Builds,
     pub template: Option<u64>,
     state: State,
     /// Our end of the engine's report socket.
@@ -63,7 +63,7 @@ struct Coming {
     expected: Expected,
 }
 
-impl Jar {
+impl Kept {
     /// Whether a fork by this template is on its way.
     pub(super) fn is_forking(&self, template: u64) -> bool {
         self.template == Some(template) && self.worker.is_none() && matches!(self.state, State::Forking(_))
@@ -110,7 +110,7 @@ impl Keeper<'_> {
         match made {
             Ok((jar, network)) => {
                 let now = Instant::now();
-                let jar = Jar {
+                let jar = Kept {
                     jar,
                     template: None,
                     state: State::Building,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use belljar_linux::process;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use super::jars::Jar;
+use super::jars::Kept;
 use super::preloading::Preloading;
 use crate::cabinet::Told;
 use crate::cabinet::message::{ToKeeper, receive, tell};
@@ -16,7 +16,7 @@ use crate::cabinet::networks::Networks;
 use crate::cabinet::room::Blueprint;
 use crate::cabinet::template::Template;
 use crate::cabinet::{Spec, check};
-use crate::jar::{Failure, Room, step};
+use crate::init::{Failure, Room, step};
 
 /// The part of an event's number that says whose it is.
 const KIND: u64 = 0xff << 56;
@@ -85,7 +85,7 @@ pub(super) struct Keeper<'a> {
     /// Why no template can be had; nothing more is started then.
     pub cold: Option<String>,
     /// By the engine's number.
-    pub jars: HashMap<u64, Jar>,
+    pub jars: HashMap<u64, Kept>,
     /// Jars that wait for a template.
     pub waiting: VecDeque<u64>,
     /// What is known of the pids of this namespace that are not reaped yet.
@@ -190,7 +190,6 @@ impl<'a> Keeper<'a> {
             Ok(Some((ToKeeper::Make { number, hurry, cpus }, groups))) => {
                 self.make(number, hurry, cpus, groups);
             }
-            Ok(Some((ToKeeper::Rotate, _))) => self.rotate(),
             Ok(None) | Err(_) => return false,
         }
         true

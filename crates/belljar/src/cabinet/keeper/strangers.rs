@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal};
 
 use super::loops::Keeper;
 use crate::cabinet::message::Preloaded;
-use crate::warden::cpu::{Stat, microseconds};
+use crate::jar::{Stat, microseconds};
 
 /// Time and processor time that imports have at least: a limit of less is meant for calls, which find them done.
 const LEAST: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use super::strangers::used;
 use crate::cabinet::Told;
 use crate::cabinet::message::{Preloaded, TemplateReady};
 use crate::cabinet::template;
-use crate::warden::sampler::Sampler;
+use crate::jar::Sampler;
 
 /// How long a template that was told to end may take.
 const LEAVING: Duration = Duration::from_secs(2);

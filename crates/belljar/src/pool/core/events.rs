@@ -5,9 +5,9 @@ use std::time::Instant;
 use super::{Core, State};
 use crate::cabinet::{Event, Told};
 use crate::error::Error;
+use crate::pool::ready::Ready;
 use crate::pool::shelf::Shelf;
 use crate::pool::waiter::{Grant, lock};
-use crate::pool::worker::Worker;
 use crate::sandbox::Digest;
 
 impl Core {
@@ -87,7 +87,7 @@ impl Core {
         let Some((making, generation, weighed, bound, waited_for)) = made else {
             // Of a cabinet that was given up, or after a time that was too long: nobody waits for it.
             drop(state);
-            self.discard([Worker::new(parked, None, 0, Vec::new())]);
+            self.discard([Ready::new(*parked, None, 0, Vec::new())]);
             return;
         };
         // Counted as on its way, so that nobody makes another one in its place meanwhile.
@@ -96,7 +96,7 @@ impl Core {
         }
         let beside = state.busy > 0;
         drop(state);
-        let mut worker = Worker::new(parked, making.group, generation, making.cpus);
+        let mut worker = Ready::new(*parked, making.group, generation, making.cpus);
         // The call would have to do it.
         if let Some(clear) = self.processors.clear().filter(|_| !bound) {
             worker.stand_aside(&clear);

@@ -12,22 +12,21 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
-use super::{Coming, Jar, State, errno};
+use super::{Coming, Kept, State, errno};
 use crate::cabinet::keeper::loops::{Keeper, Source};
 use crate::cabinet::message::{Fork, FromKeeper, send};
 use crate::cabinet::{room, template};
-use crate::jar::{Report, choose};
+use crate::init::{Name, Report, choose};
 use crate::plan::Step;
-use crate::wire::{PREFIX, VERSION};
+use crate::wire::{Kind as Frame, PREFIX};
 
 /// How long a template gets to reap a worker that has ended.
 const REAPING: Duration = Duration::from_secs(1);
 /// A worker's first frame: it is sealed, and says how many microseconds it took to walk in and to rehearse; or it is not.
-const PARKED: [u8; PREFIX] = [8, VERSION, 0, 0, 0, 0, 0, 0, TOOK as u8, 0, 0, 0, 0, 0, 0, 0];
+const PARKED: [u8; PREFIX] = Frame::Parked.prefix(0, TOOK as u64, false);
 const TOOK: usize = 8;
-const UNSEALED: u8 = 9;
 /// What comes before it with the listener for its locks, where there are some.
-const LISTENER: [u8; PREFIX] = [10, VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const LISTENER: [u8; PREFIX] = Frame::Listener.prefix(0, 0, false);
 
 impl Keeper<'_> {
     pub(super) fn send_worker(&mut self, number: u64, current: u64) -> io::Result<()> {
@@ -191,7 +190,7 @@ impl Keeper<'_> {
                 }
                 self.park(number);
             }
-            Ok((PREFIX, _)) if prefix[..2] == [UNSEALED, VERSION] => {
+            Ok((PREFIX, _)) if prefix[..4] == Frame::Failed.prefix(0, 0, false)[..4] => {
                 let mut header = [0; 4096];
                 let length = rustix::net::recv(&coming.control, &mut header[..], RecvFlags::DONTWAIT)
                     .map_or(0, |(length, _)| length);
@@ -278,26 +277,24 @@ impl Keeper<'_> {
         let Some((_, process)) = &jar.worker else {
             return;
         };
+        let (handed, more): (Vec<Name>, Vec<BorrowedFd<'_>>) = coming.keys.handed.list().unzip();
         let parked = FromKeeper::Parked {
             number,
             worker_pid: pid,
             timings: jar.timings,
+            handed,
         };
-        let _ = send(
-            self.engine.as_fd(),
-            &parked,
-            &[
-                jar.jar.init.as_fd(),
-                process.as_fd(),
-                coming.control.as_fd(),
-                coming.stdin.as_fd(),
-                coming.stdout.as_fd(),
-                coming.stderr.as_fd(),
-                coming.report.as_fd(),
-                coming.keys.workdir.as_fd(),
-                coming.keys.script.as_fd(),
-            ],
-        );
+        let ends = [
+            jar.jar.init.as_fd(),
+            process.as_fd(),
+            coming.control.as_fd(),
+            coming.stdin.as_fd(),
+            coming.stdout.as_fd(),
+            coming.stderr.as_fd(),
+            coming.report.as_fd(),
+        ];
+        let fds: Vec<BorrowedFd<'_>> = ends.into_iter().chain(more).collect();
+        let _ = send(self.engine.as_fd(), &parked, &fds);
     }
 
     /// A worker has ended. Whoever is its parent now will tell how.
@@ -337,7 +334,7 @@ impl Keeper<'_> {
 
     /// Jars whose worker has ended and whose template has not said how.
     pub(in crate::cabinet::keeper) fn ended_workers(&self, template: u64) -> Vec<u64> {
-        let ended = |jar: &Jar| {
+        let ended = |jar: &Kept| {
             let worker = jar.worker.as_ref().filter(|_| jar.template == Some(template));
             worker.is_some_and(|(_, process)| pidfd::is_ended(process.as_fd()).unwrap_or(false))
         };
@@ -370,7 +367,7 @@ fn report(socket: Option<&OwnedFd>, ended: Ended) {
             cpu_usec: ended.cpu_usec,
             alone: false,
         };
-        crate::jar::send(socket.as_fd(), &said, &[]);
+        crate::init::send(socket.as_fd(), &said, &[]);
     }
 }
 

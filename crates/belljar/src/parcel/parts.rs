@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::{ALIGN, MAX_BODY, MAX_PARTS};
+use crate::wire::{ALIGN, MAX_MEMORY};
+
+/// Most parts of a body.
+pub const MAX_PARTS: usize = 1 << 16;
 
 /// Where each part of a body is.
 pub type Parts = Vec<Range<usize>>;
@@ -36,7 +39,7 @@ pub fn cut(lengths: &[u64], size: u64) -> Result<Parts, PartsError> {
         // Far below overflow: an end is at most the body's cap, which the next line checks.
         let start = end.next_multiple_of(ALIGN);
         end = start.saturating_add(*length);
-        if end > MAX_BODY {
+        if end > MAX_MEMORY {
             return Err(PartsError::Size {
                 parts: end,
                 body: size,
@@ -58,7 +61,7 @@ pub(super) fn size(lengths: &[u64]) -> Option<u64> {
     let add = |end: u64, length: &u64| {
         end.next_multiple_of(ALIGN)
             .checked_add(*length)
-            .filter(|end| *end <= MAX_BODY)
+            .filter(|end| *end <= MAX_MEMORY)
     };
     lengths
         .iter()
@@ -92,7 +95,7 @@ mod tests {
             (&[3], 4),
             (&[], 1),
             (&[u64::MAX, 2], 1),
-            (&[MAX_BODY, 1], MAX_BODY),
+            (&[MAX_MEMORY, 1], MAX_MEMORY),
         ] {
             assert!(
                 matches!(cut(lengths, size), Err(PartsError::Size { .. })),

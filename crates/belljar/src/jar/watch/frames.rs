@@ -7,14 +7,15 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use super::Watch;
-use crate::job::{Live, Which};
-use crate::warden::foreign::{Control, Foreign};
-use crate::warden::start::{Jar, Streams};
-use crate::warden::stream::grow;
-use crate::warden::word::{self, WordError};
+use crate::jar::Parent;
+use crate::jar::foreign::Foreign;
+use crate::jar::run::Streams;
+use crate::jar::stream::grow;
+use crate::jar::word::{self, WordError};
+use crate::job::{About, Live, Message, Which};
 use crate::wire::{Frame, Kind};
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     pub(super) fn control(&mut self, events: PollFlags) {
         if events.contains(PollFlags::OUT) {
             self.send();
@@ -25,11 +26,9 @@ impl Watch<'_> {
     }
 
     /// Writes as much as the guest's socket takes.
-    fn send(&mut self) {
-        let Jar {
-            control, outgoing, ..
-        } = &mut *self.jar;
-        if let Some(control) = control.as_ref().and_then(Control::get)
+    pub(super) fn send(&mut self) {
+        let outgoing = &mut self.run.outgoing;
+        if let Some(control) = self.jar.worker.voice()
             && outgoing.send(control).is_err()
         {
             // The worker is gone, and its end will be told; or it does not want the rest.
@@ -44,15 +43,15 @@ impl Watch<'_> {
             stderr,
             reader,
             ..
-        } = &mut self.streams;
+        } = &mut self.run.streams;
         stdout.offer(Which::Stdout, reader.as_mut());
         stderr.offer(Which::Stderr, reader.as_mut());
-        while let Some(item) = self.items.pop_front() {
-            // Output that was printed before an item is read before it, as far as it has been seen.
+        while let Some(message) = self.messages.pop_front() {
+            // Output that was printed before a message is read before it, as far as it has been seen.
             if let Some(Live(reader)) = reader
-                && let Err(item) = reader.item(item)
+                && let Err(message) = reader.message(message)
             {
-                self.items.push_front(item);
+                self.messages.push_front(message);
                 return;
             }
         }
@@ -60,28 +59,31 @@ impl Watch<'_> {
 
     /// Whether the reader has had no room for something.
     pub(super) fn is_waiting_for_reader(&self) -> bool {
-        !self.items.is_empty() || self.streams.stdout.waits() || self.streams.stderr.waits()
+        !self.messages.is_empty() || self.run.streams.stdout.waits() || self.run.streams.stderr.waits()
     }
 
     pub(super) fn hear(&mut self) {
         self.make_buffer();
-        let Some(control) = self.jar.voice() else { return };
+        let Some(control) = self.jar.worker.voice() else {
+            return;
+        };
         // A whole small frame in one read; what comes after the last one is the decoder's to ignore.
         match descriptors::receive_now(control, &mut self.buffer) {
-            Ok((0, _)) => self.jar.control = None,
+            Ok((0, _)) => self.jar.worker.control = None,
             Ok((length, fds)) => {
                 self.begun = true;
                 if let Err(error) = self.take(length, fds) {
                     tracing::debug!(%error, "the guest sent no frame");
-                    self.jar.control = None;
+                    self.jar.worker.control = None;
                 }
                 grow(&mut self.buffer, length);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => {
                 // The kernel says so when the other end goes with unread bytes, and a job is read whole before it runs.
-                self.unread = self.jar.warm.is_some() && error == Errno::CONNRESET && !self.has_begun();
-                self.jar.control = None;
+                let parked = self.jar.worker.parent == Parent::Template;
+                self.unread = parked && error == Errno::CONNRESET && !self.has_begun();
+                self.jar.worker.control = None;
             }
         }
     }
@@ -117,13 +119,21 @@ impl Watch<'_> {
     fn frame(&mut self, mut frame: Frame) -> Result<(), WordError> {
         let descriptor = frame.descriptor.and_then(|_| self.descriptor.take());
         let (parcel, refused) = word::open(&mut frame, descriptor)?;
-        if frame.kind == Kind::Item {
-            self.jar.leave = self.jar.leave.checked_sub(1).ok_or(WordError::Item)?;
-            self.items.extend(parcel);
-            return Ok(());
+        match frame.kind {
+            Kind::Item => {
+                self.run.leave = self.run.leave.checked_sub(1).ok_or(WordError::Item)?;
+                let about = About::Item;
+                self.messages
+                    .extend(parcel.map(|parcel| Message { about, parcel }));
+            }
+            Kind::Returned | Kind::Raised | Kind::Exited => {
+                self.seen.frame = Some(frame);
+                (self.seen.parcel, self.seen.refused) = (parcel, refused);
+            }
+            // The decoder refuses what a guest does not say while its job runs.
+            Kind::Parked | Kind::Failed | Kind::Listener => {}
+            Kind::Job | Kind::More | Kind::Parcel | Kind::Go => {}
         }
-        self.seen.frame = Some(frame);
-        (self.seen.parcel, self.seen.refused) = (parcel, refused);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! After the jar is empty: figures, files, and the outcome.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -8,14 +8,13 @@ use std::time::{Instant, SystemTime};
 use belljar_linux::process::Ended;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use super::start::Jar;
-use super::sweep;
+use super::Jar;
 use super::verdict::{Disk, verdict};
-use super::watch::Watched;
+use super::watch::{Seen, Watched};
 use super::weight::refuse_heavy;
 use crate::error::Error;
 use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, Obeyed};
-use crate::jar::DRAFT_MODE;
+use crate::init::{DRAFT_MODE, Name};
 use crate::job::{Collect, InputFile};
 use crate::outcome::{Changes, Outcome, OutputFile, Usage};
 use crate::plan::{Plan, Step};
@@ -41,7 +40,7 @@ struct Workdir {
 }
 
 /// Looks at what the guest gets to change.
-pub(super) fn before(plan: &Plan) -> Result<Before, Error> {
+pub(crate) fn before(plan: &Plan) -> Result<Before, Error> {
     let written = plan.steps().iter().filter_map(|step| match step {
         Step::Protect { source, .. } => Some(source.as_path()),
         _ => None,
@@ -77,56 +76,32 @@ fn workdir_before(plan: &Plan) -> Result<Option<Workdir>, Error> {
     }))
 }
 
-/// Everything the host knows, put together. Nothing of the jar is left when this is over, whatever it gives.
-pub(crate) fn finish(
-    plan: &Plan,
-    mut jar: Jar,
+/// Everything the host knows of a run in a jar that is empty, put together.
+pub(crate) fn outcome(
+    jar: &Jar,
     before: Before,
-    seen: Watched,
+    watched: Watched<'_>,
     init: Ended,
 ) -> Result<Outcome, Error> {
-    let outcome = outcome(plan, &jar, before, seen, init);
-    // Folders of wardens that were killed go with ours, and while init is on its way out.
-    if jar.warm.is_none()
-        && let Some(hierarchy) = sweep::hierarchy(plan)
-    {
-        sweep::sweep(hierarchy);
-    }
-    let gone = jar.empty();
-    let removed = match (jar.group, jar.warm.and_then(|warm| warm.bury)) {
-        (Some(group), Some(bury)) => {
-            bury(group);
-            Ok(())
-        }
-        (Some(group), None) => group
-            .remove()
-            .map_err(|error| Error::setup("remove the cgroup", std::io::Error::other(error))),
-        (None, _) => Ok(()),
-    };
-    let outcome = outcome?;
-    gone?;
-    removed?;
-    Ok(outcome)
-}
-
-fn outcome(plan: &Plan, jar: &Jar, before: Before, mut seen: Watched, init: Ended) -> Result<Outcome, Error> {
+    let Watched { plan, mut seen, .. } = watched;
+    let workdir = jar.handed.get(Name::Workdir);
     refuse_heavy(&mut seen);
     // A slow reader of what was printed is not the guest's time.
-    let wall = jar.emptied.unwrap_or_else(Instant::now).duration_since(jar.since);
+    let wall = jar
+        .emptied
+        .unwrap_or_else(Instant::now)
+        .duration_since(watched.since);
     let stats = jar.group.as_ref().map(|group| group.stats());
-    let disk = seen
-        .workdir
-        .as_ref()
+    let disk = workdir
         .filter(|_| plan.workdir().is_none())
         .map(disk)
         .unwrap_or_default();
-    let cpu_before = jar.cpu_before();
     let usage = Usage {
         wall_seconds: wall.as_secs_f64(),
         cpu_seconds: stats
             .and_then(|stats| stats.cpu_usec)
             .unwrap_or(init.cpu_usec.max(seen.cpu_usec))
-            .saturating_sub(cpu_before) as f64
+            .saturating_sub(watched.cpu_before) as f64
             / 1e6,
         cpu_estimated: stats.and_then(|stats| stats.cpu_usec).is_none(),
         memory_peak: stats
@@ -141,13 +116,14 @@ fn outcome(plan: &Plan, jar: &Jar, before: Before, mut seen: Watched, init: Ende
     let peak = usage.memory_peak.unwrap_or(0);
     let decided = verdict(plan, &seen, stats.as_ref(), exception.as_ref(), errno, disk, peak);
     let clean = decided.exit_code == Some(0);
-    let (mut changes, files) = match (&before.workdir, &seen.workdir) {
+    let collect = watched.collect.as_ref();
+    let (mut changes, files) = match (&before.workdir, workdir) {
         (Some(workdir), _) => {
-            let upper = seen.upper.as_ref();
-            host_changes(plan, workdir, &before.obeyed, upper, jar.collect.as_ref(), clean)?
+            let upper = jar.handed.get(Name::Upper);
+            host_changes(plan, workdir, &before.obeyed, upper, collect, clean)?
         }
         (None, Some(workdir)) if plan.workdir().is_none() => {
-            fresh_changes(&jar.inputs, jar.collect.as_ref(), workdir)?
+            fresh_changes(&watched.inputs, collect, workdir)?
         }
         _ => Default::default(),
     };
@@ -177,7 +153,7 @@ fn value(frame: &Frame) -> Option<serde_json::Value> {
         .flatten()
 }
 
-fn disk(workdir: &OwnedFd) -> Disk {
+fn disk(workdir: BorrowedFd<'_>) -> Disk {
     let Ok(space) = rustix::fs::fstatvfs(workdir) else {
         return Disk::default();
     };
@@ -188,7 +164,7 @@ fn disk(workdir: &OwnedFd) -> Disk {
 }
 
 /// The guest's exception, with what to do about it in this jar.
-fn exception(plan: &Plan, seen: &Watched) -> Option<PythonError> {
+fn exception(plan: &Plan, seen: &Seen) -> Option<PythonError> {
     if let (Some(stuck), Some(timeout)) = (&seen.stuck, plan.limits().timeout) {
         return PythonError::from_stack(stuck, timeout);
     }
@@ -220,9 +196,9 @@ impl From<&Plan> for HintContext {
 fn fresh_changes(
     inputs: &[InputFile],
     collect: Option<&Collect>,
-    workdir: &OwnedFd,
+    workdir: BorrowedFd<'_>,
 ) -> Result<(Changes, Vec<OutputFile>), Error> {
-    let folder = Folder::jar(workdir.as_fd());
+    let folder = Folder::jar(workdir);
     let bounds = Bounds::default();
     let listing = files::scan(folder, &bounds)?;
     let mut changes = files::changes(&Listing::default(), &listing);
@@ -259,7 +235,7 @@ fn host_changes(
     plan: &Plan,
     workdir: &Workdir,
     obeyed: &Obeyed,
-    upper: Option<&OwnedFd>,
+    upper: Option<BorrowedFd<'_>>,
     collect: Option<&Collect>,
     clean: bool,
 ) -> Result<(Changes, Vec<OutputFile>), Error> {
@@ -284,7 +260,7 @@ fn host_changes(
     };
     // Before it is read, which may have to change it.
     let mode = rustix::fs::fstat(upper).map(|stat| stat.st_mode & 0o7777);
-    let upper = Folder::jar(upper.as_fd());
+    let upper = Folder::jar(upper);
     let draft = files::draft_changes(upper, folder, &bounds)?;
     let mut changes = draft.summary();
     if let Some(mode) = mode.ok().filter(|mode| *mode != DRAFT_MODE) {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::parts::size;
-use super::{ALIGN, MAX_BODY};
+use crate::wire::{ALIGN, MAX_MEMORY};
 
 /// Why a descriptor is no body.
 #[derive(Debug, Error)]
@@ -69,7 +69,7 @@ pub fn sealed_buffer(parts: &[&[u8]]) -> Result<Option<(OwnedFd, u64)>, BufferEr
 
 /// Checks that a descriptor is a body of exactly `size` bytes that are there and cannot change.
 pub fn check_buffer(fd: BorrowedFd<'_>, size: u64) -> Result<(), BufferError> {
-    let found = memfd::check(fd, MAX_BODY)?;
+    let found = memfd::check(fd, MAX_MEMORY)?;
     if found != size {
         return Err(BufferError::Size { found, named: size });
     }

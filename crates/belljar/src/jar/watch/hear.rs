@@ -9,16 +9,16 @@ use rustix::io::Errno;
 
 use super::Watch;
 use crate::error::{Error, Process};
-use crate::jar::{Report, receive};
-use crate::warden::gate::{self, Closed};
-use crate::warden::pump::Relay;
+use crate::init::{Handed, Name, Report, receive};
+use crate::jar::gate::{self, Closed};
+use crate::jar::pump::Relay;
 
 /// How long a keeper may take to tell how a worker ended, before the kernel is asked, and before nobody is: longer than the
 /// keeper waits for a template to reap, and for the worker to be its own after that.
 const GONE_TOLD: Duration = Duration::from_millis(20);
 const GONE_LOST: Duration = Duration::from_secs(3);
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     pub(super) fn report(&mut self) -> Result<(), Error> {
         match receive(self.jar.report.as_fd()) {
             Ok(Some((report, fds))) => self.told(report, fds),
@@ -34,7 +34,7 @@ impl Watch<'_> {
 
     pub(super) fn told(&mut self, report: Report, fds: Vec<OwnedFd>) -> Result<(), Error> {
         match report {
-            Report::Started { draft, terminal } => return self.started(draft, terminal, fds),
+            Report::Started { handed } => return self.started(Handed::new(handed, fds)),
             Report::Ended {
                 status,
                 max_rss,
@@ -45,7 +45,7 @@ impl Watch<'_> {
                 self.seen.max_rss = self.seen.max_rss.max(max_rss);
                 self.seen.cpu_usec = self.seen.cpu_usec.max(cpu_usec);
                 // A draft is read when its overlay is gone too.
-                if alone && self.seen.upper.is_none() {
+                if alone && self.jar.handed.get(Name::Upper).is_none() {
                     self.jar.emptied = Some(Instant::now());
                 }
             }
@@ -55,16 +55,18 @@ impl Watch<'_> {
                 hint: None,
             }),
             // Only a keeper is told so, and it does not hand that on.
-            Report::Built { .. } => {
-                let nonsense = std::io::Error::from(std::io::ErrorKind::InvalidData);
-                self.fail(Error::setup("hear from the jar", nonsense));
-            }
+            Report::Built { .. } => self.nonsense(),
             Report::NoProgram { errno } => self.fail(Error::Program {
-                program: self.jar.program.clone(),
+                program: self.run.program.clone(),
                 source: std::io::Error::from_raw_os_error(errno),
             }),
         }
         Ok(())
+    }
+
+    fn nonsense(&mut self) {
+        let nonsense = std::io::Error::from(std::io::ErrorKind::InvalidData);
+        self.fail(Error::setup("hear from the jar", nonsense));
     }
 
     /// The first failure is the cause of what comes after it.
@@ -85,31 +87,36 @@ impl Watch<'_> {
         }
     }
 
-    fn started(&mut self, draft: bool, terminal: bool, fds: Vec<OwnedFd>) -> Result<(), Error> {
-        if let Some(Closed::Unasked(question)) = self.jar.gate.take() {
-            self.jar.gate = Some(gate::ask(question)?);
+    fn started(&mut self, handed: Option<Handed>) -> Result<(), Error> {
+        if let Some(Closed::Unasked(question)) = self.run.gate.take() {
+            self.run.gate = Some(gate::ask(question)?);
         }
-        let mut fds = fds.into_iter();
-        self.guest = fds.next();
-        self.seen.workdir = fds.next();
-        if draft {
-            self.seen.upper = fds.next();
-        }
-        if terminal && let (Some(master), Some(tty)) = (fds.next(), self.streams.terminal.take()) {
+        let Some(mut handed) = handed else {
+            self.nonsense();
+            return Ok(());
+        };
+        self.jar.worker.process = handed.take(Name::Guest).pop();
+        let (master, tty) = (
+            handed.take(Name::Terminal).pop(),
+            self.run.streams.terminal.take(),
+        );
+        if let (Some(master), Some(tty)) = (master, tty) {
             self.relay = Some(Relay::new(tty, master)?);
         }
+        self.jar.handed = handed;
         Ok(())
     }
 
     /// A template that dies between reaping a worker and telling of it leaves it to the kernel to tell.
     pub(super) fn ask_kernel(&mut self) {
-        let (Some(gone), Some(warm), None) = (self.gone, &self.jar.warm, self.seen.status) else {
+        let (Some(gone), Some(worker), None) = (self.gone, self.jar.worker.stranger(), self.seen.status)
+        else {
             return;
         };
         if gone.elapsed() < GONE_TOLD {
             return;
         }
-        match pidfd::exit_info(warm.worker.as_fd()) {
+        match pidfd::exit_info(worker) {
             Ok(Some(info)) => self.seen.status = Some(info.status),
             _ if gone.elapsed() > GONE_LOST => {
                 self.failed = Some(Error::Lost {

@@ -3,10 +3,9 @@
 use serde::Deserialize;
 
 use super::foreign::Foreign;
-use crate::agent::INLINE;
 use crate::outcome::Refused;
 use crate::parcel::{Parcel, ParcelError};
-use crate::wire::{Frame, Kind};
+use crate::wire::{Frame, INLINE, Kind};
 
 /// Longest text of a refusal that is kept.
 const TEXT: usize = 4 << 10;

@@ -1,7 +1,7 @@
 //! What a guest's value would weigh once it is read. Text of a few megabytes can unfold into gigabytes: an object of one
 //! entry is 8 bytes as text and 80 times as much in memory, which is the caller's and not the jar's.
 
-use super::watch::Watched;
+use super::watch::Seen;
 use crate::pyerror::PythonError;
 use crate::wire::{Frame, Kind};
 
@@ -15,7 +15,7 @@ const STRING: u64 = 32;
 const VALUE: u64 = 64;
 
 /// Puts an exception in the place of a value that is too heavy to be read.
-pub(super) fn refuse_heavy(seen: &mut Watched) {
+pub(super) fn refuse_heavy(seen: &mut Seen) {
     let Some(frame) = seen.frame.as_mut().filter(|frame| is_heavy(frame)) else {
         return;
     };

@@ -5,9 +5,6 @@ use std::os::fd::OwnedFd;
 use crate::error::Error;
 use crate::job::Gate;
 
-/// What the guest runtime waits for.
-pub(super) const OPEN: &[u8] = b"o";
-
 /// A gate that is not open yet.
 pub(crate) enum Closed {
     /// Nobody has asked: building the jar takes all processors by itself, the start of an interpreter only one.
@@ -18,11 +15,11 @@ pub(crate) enum Closed {
 
 /// Asks.
 pub(super) fn ask(Gate(question): Gate) -> Result<Closed, Error> {
-    let (answer, told) = super::start::pipe()?;
+    let (answer, told) = super::pipe()?;
     let act = move || {
         if question() {
             // Nobody reads it only if the jar has ended before.
-            let _ = rustix::io::write(&told, OPEN);
+            let _ = rustix::io::write(&told, b"y");
         }
     };
     let thread = std::thread::Builder::new().name("gate".into());

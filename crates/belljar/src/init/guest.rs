@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit as Pair};
 
 use super::Room;
-use super::init::{Failure, enter, take_ids};
+use super::life::{Failure, enter, take_ids};
 use super::report::{Report, send};
 use crate::job::Program;
 use crate::plan::{Namespace, RUNTIME, Rlimit, SCRIPT, Step};
@@ -214,7 +214,7 @@ fn settle(room: &Room<'_>) -> Result<(), Failure> {
             Step::Affinity { cpus } => pin(*cpus as usize),
             _ => Ok(()),
         };
-        result.map_err(|error| (super::init::set_up(step), error))?;
+        result.map_err(|error| (super::life::set_up(step), error))?;
     }
     Ok(())
 }
@@ -246,7 +246,7 @@ fn seal(
             Step::Seccomp { .. } => install(room, filter, gate),
             _ => Ok(()),
         };
-        result.map_err(|error| (super::init::set_up(step), error))?;
+        result.map_err(|error| (super::life::set_up(step), error))?;
     }
     // Last: who may have few open files may send none while other jars of the same user have as many under way, and the filter's
     // listener is sent.

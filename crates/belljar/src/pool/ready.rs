@@ -1,27 +1,24 @@
-//! A worker that waits for its one job, as the pool holds it.
+//! A jar whose worker waits for its one job, as the pool holds it.
 
-use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
-use belljar_linux::cgroup::{Group, OomEvent};
+use belljar_linux::cgroup::Group;
 use belljar_linux::process;
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
 use crate::cabinet::Parked;
-use crate::warden::foreign::Control;
-use crate::warden::init::{Init, pid_of};
-use crate::warden::outgoing::Outgoing;
-use crate::warden::start::Jar;
+use crate::jar::{Control, Init, Jar, Parent, Worker};
 
 /// Resident memory of a worker where nothing tells.
 const GUESS: u64 = 4 << 20;
 
-/// A parked worker, and what was prepared for watching it.
-pub(super) struct Worker {
-    pub parked: Box<Parked>,
-    pub group: Option<Group>,
-    pub memory: Option<OomEvent>,
+/// A jar with its parked worker, and what was prepared for watching it.
+pub(super) struct Ready {
+    pub jar: Jar,
+    /// The guest's standard streams.
+    pub ends: [OwnedFd; 3],
     /// Processor time that it has used for walking in and rehearsing.
     pub cpu_usec: u64,
     /// The template that it comes from.
@@ -40,16 +37,22 @@ struct Aside {
     of: Vec<usize>,
 }
 
-impl Worker {
+impl Ready {
     /// Prepares what a job would otherwise wait for.
-    pub(super) fn new(parked: Box<Parked>, group: Option<Group>, generation: u64, cpus: Vec<usize>) -> Self {
+    pub(super) fn new(parked: Parked, group: Option<Group>, generation: u64, cpus: Vec<usize>) -> Self {
+        let worker = Worker {
+            process: Some(parked.worker),
+            control: Some(Control::new(parked.control)),
+            parent: Parent::Template,
+        };
         let memory = group.as_ref().and_then(|group| group.oom_event().ok().flatten());
         let counted = group.as_ref().and_then(Group::cpu_usec);
-        let cpu_usec = counted.unwrap_or_else(|| processor_time(&parked));
+        let cpu_usec = counted.unwrap_or_else(|| processor_time(worker.pid()));
+        let mut jar = Jar::new(Init::Kept(parked.init), group, parked.report, worker);
+        (jar.handed, jar.memory) = (parked.handed, memory);
         Self {
-            parked,
-            group,
-            memory,
+            jar,
+            ends: [parked.stdin, parked.stdout, parked.stderr],
             cpu_usec,
             generation,
             cpus,
@@ -64,14 +67,18 @@ impl Worker {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let mut list = [&self.parked.init, &self.parked.worker]
-            .map(|fd| rustix::event::PollFd::new(fd, rustix::event::PollFlags::IN));
+        let worker = self.jar.worker.process.as_ref().map(AsFd::as_fd);
+        let mut list: Vec<_> = [Some(self.jar.init.as_fd()), worker]
+            .into_iter()
+            .flatten()
+            .map(|fd| rustix::event::PollFd::from_borrowed_fd(fd, rustix::event::PollFlags::IN))
+            .collect();
         rustix::event::poll(&mut list, Some(&now)).is_ok_and(|ready| ready == 0)
     }
 
     /// Asks where it is parked: the kernel wakes it up there if no processor is idle.
     pub(super) fn locate(&mut self) {
-        let path = format!("/proc/{}/stat", pid_of(self.parked.worker.as_fd()));
+        let path = format!("/proc/{}/stat", self.jar.worker.pid());
         let text = std::fs::read_to_string(path).unwrap_or_default();
         // Behind its name, which may have anything in it: the 39th of all fields is the 37th.
         let field = text
@@ -88,7 +95,7 @@ impl Worker {
             return;
         }
         // A worker that lives has this number; for it to be a stranger's below, all others would have to be given out before.
-        let pid = Pid::from_raw(pid_of(self.parked.worker.as_fd()) as i32);
+        let pid = Pid::from_raw(self.jar.worker.pid() as i32);
         let known = self.aside.as_ref().map(|aside| aside.of.clone());
         if let Some(of) = known.or_else(|| process::processors_of(Some(pid?)).ok())
             && rustix::thread::sched_setaffinity(pid, clear).is_ok()
@@ -104,44 +111,21 @@ impl Worker {
 
     /// What it takes of memory, as far as can be told.
     pub(super) fn weight(&self) -> u64 {
-        let counted = || self.group.as_ref().and_then(|group| group.stats().memory_peak);
-        proportional(pid_of(self.parked.worker.as_fd()))
+        let counted = || {
+            self.jar
+                .group
+                .as_ref()
+                .and_then(|group| group.stats().memory_peak)
+        };
+        proportional(self.jar.worker.pid())
             .or_else(counted)
             .unwrap_or(GUESS)
-    }
-
-    /// A jar that never had a job, for the one who empties them.
-    pub(super) fn unused(self) -> Jar {
-        let Parked {
-            init,
-            worker: _,
-            report,
-            control,
-            ..
-        } = *self.parked;
-        Jar {
-            init: Init::Kept(init),
-            group: self.group,
-            report,
-            control: Some(Control::new(control)),
-            outgoing: Outgoing::default(),
-            leave: 0,
-            gate: None,
-            since: Instant::now(),
-            inputs: Vec::new(),
-            collect: None,
-            program: String::new(),
-            wants_compiling: false,
-            ended: None,
-            emptied: None,
-            warm: None,
-        }
     }
 }
 
 /// Microseconds that a worker's first thread has run.
-fn processor_time(parked: &Parked) -> u64 {
-    let path = format!("/proc/{}/schedstat", pid_of(parked.worker.as_fd()));
+fn processor_time(pid: u32) -> u64 {
+    let path = format!("/proc/{pid}/schedstat");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let nanoseconds = text.split_whitespace().next().and_then(|time| time.parse().ok());
     Duration::from_nanos(nanoseconds.unwrap_or(0)).as_micros() as u64

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use super::outlet::Outlet;
+use crate::error::Error;
 use crate::job::{Live, Sink, Which};
 use crate::outcome::Captured;
 
@@ -320,6 +321,12 @@ impl Stream {
     pub(super) fn overflowed(&self) -> bool {
         self.dropped > 0
     }
+}
+
+/// What a stream of the guest's goes through.
+pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|error| Error::setup("make a pipe", error))
 }
 
 /// Makes room for more, once a buffer was filled.

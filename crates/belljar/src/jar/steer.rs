@@ -1,10 +1,12 @@
 //! How the caller ends or interrupts a run.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 
 use belljar_linux::signals::SignalFd;
 
 use crate::error::Error;
+use crate::talk::{Inbox, Order};
 
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
@@ -12,28 +14,15 @@ const SIGQUIT: i32 = 3;
 const SIGTERM: i32 = 15;
 const SIGWINCH: i32 = 28;
 
-/// Where the caller's wishes come from while a job runs.
+/// Where the caller's orders come from while a job runs.
 #[derive(Debug)]
 pub enum Steering {
     /// Nowhere: the deadline alone ends it.
     None,
     /// Signals to this process: the first SIGINT goes to the guest, the second ends it, as do TERM, HUP and QUIT.
     Signals,
-    /// A socket: `i` interrupts, `m` lets one more item come, `k` or the end of the socket ends the run.
-    Socket(OwnedFd),
-}
-
-/// What the caller wants now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// Pass an interrupt to the guest.
-    Interrupt,
-    /// End the run.
-    End,
-    /// The terminal has another size.
-    Resize,
-    /// Let the guest send one more item.
-    More,
+    /// A socket, whose end ends the run: whoever has the other end speaks to it in `talk`'s words.
+    Socket(UnixStream),
 }
 
 /// A steering that can be polled.
@@ -41,14 +30,14 @@ pub(super) enum Wish {
 pub(crate) enum Steer {
     None,
     Signals(SignalFd),
-    Socket(OwnedFd),
+    Socket(Inbox),
 }
 
 impl Steer {
     pub(crate) fn new(steering: Steering) -> Result<Self, Error> {
         Ok(match steering {
             Steering::None => Self::None,
-            Steering::Socket(socket) => Self::Socket(socket),
+            Steering::Socket(socket) => Self::Socket(Inbox::new(socket)),
             Steering::Signals => Self::Signals(
                 SignalFd::new(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH])
                     .map_err(|error| Error::setup("take signals as messages", error))?,
@@ -61,29 +50,24 @@ impl Steer {
         match self {
             Self::None => None,
             Self::Signals(signals) => Some(signals.as_fd()),
-            Self::Socket(socket) => Some(socket.as_fd()),
+            Self::Socket(inbox) => Some(inbox.socket().as_fd()),
         }
     }
 
     /// What has been asked for since the last look.
-    pub(super) fn next(&self) -> Option<Wish> {
+    pub(super) fn next(&mut self) -> Option<Order> {
         match self {
             Self::None => None,
             Self::Signals(signals) => match signals.next().ok()?? {
-                SIGINT => Some(Wish::Interrupt),
-                SIGWINCH => Some(Wish::Resize),
-                _ => Some(Wish::End),
+                SIGINT => Some(Order::Interrupt),
+                SIGWINCH => Some(Order::Resize),
+                _ => Some(Order::End),
             },
-            Self::Socket(socket) => {
-                let mut byte = [0];
-                match rustix::io::read(socket, &mut byte) {
-                    Ok(1) if byte[0] == b'i' => Some(Wish::Interrupt),
-                    Ok(1) if byte[0] == b'm' => Some(Wish::More),
-                    Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => None,
-                    // The other end is gone, or said so.
-                    _ => Some(Wish::End),
-                }
-            }
+            Self::Socket(inbox) => match inbox.now() {
+                Ok(order) => order.map(|(order, ..)| order),
+                // The other end is gone, or talks nonsense.
+                Err(_) => Some(Order::End),
+            },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use belljar_linux::cgroup::Stats;
 
-use super::watch::{Kill, Watched};
+use super::watch::{Kill, Seen};
 use crate::outcome::{Limit, Status};
 use crate::plan::Plan;
 use crate::pyerror::PythonError;
@@ -35,7 +35,7 @@ pub(super) struct Disk {
 
 pub(super) fn verdict(
     plan: &Plan,
-    seen: &Watched,
+    seen: &Seen,
     stats: Option<&Stats>,
     error: Option<&PythonError>,
     errno: Option<i32>,
@@ -71,7 +71,7 @@ pub(super) fn verdict(
 }
 
 /// Among returned, raised and exited the guest's frame decides, as far as its exit code does not belie it.
-fn own_word(seen: &Watched, code: Option<i32>) -> Status {
+fn own_word(seen: &Seen, code: Option<i32>) -> Status {
     match (seen.frame.as_ref().map(|frame| frame.kind), code) {
         (Some(Kind::Returned), Some(0)) => Status::Returned,
         (Some(Kind::Raised), Some(code)) if code != 0 => Status::Raised,
@@ -82,7 +82,7 @@ fn own_word(seen: &Watched, code: Option<i32>) -> Status {
 #[allow(clippy::too_many_arguments)] // Each is a different fact, and all are read here only.
 fn limit(
     plan: &Plan,
-    seen: &Watched,
+    seen: &Seen,
     stats: Option<&Stats>,
     error: Option<&PythonError>,
     errno: Option<i32>,

@@ -9,12 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 use crate::parcel::{Content, Parcel};
-use crate::wire::VERSION;
-
-/// Leave for more items.
-const MORE: u8 = 33;
-/// A parcel; it follows its job.
-const PARCEL: u8 = 34;
+use crate::wire::Kind;
 
 /// Bytes for the guest runtime, as far as they are not written yet. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -47,9 +42,8 @@ impl Outgoing {
         let bytes = Arc::make_mut(&mut self.bytes);
         let memory = matches!(parcel.content(), Content::Memory(..));
         let lengths = parcel.lengths();
-        bytes.extend([PARCEL, VERSION, u8::from(memory), 0]);
-        bytes.extend((8 * (lengths.len() as u32 + 1)).to_le_bytes());
-        bytes.extend(parcel.content().size().to_le_bytes());
+        let header = 8 * (lengths.len() as u32 + 1);
+        bytes.extend(Kind::Parcel.prefix(header, parcel.content().size(), memory));
         bytes.extend(items.to_le_bytes());
         for length in lengths {
             bytes.extend(length.to_le_bytes());
@@ -74,13 +68,22 @@ impl Outgoing {
 
     /// Adds leave for so many more items.
     pub(crate) fn more(&mut self, items: u64) {
+        self.say(Kind::More, &items.to_le_bytes());
+    }
+
+    /// Lets a job begin that waits.
+    pub(crate) fn go(&mut self) {
+        self.say(Kind::Go, &[]);
+    }
+
+    /// Adds a frame.
+    fn say(&mut self, kind: Kind, body: &[u8]) {
         if self.is_done() {
             *self = Self::default();
         }
         let bytes = Arc::make_mut(&mut self.bytes);
-        bytes.extend([MORE, VERSION, 0, 0, 0, 0, 0, 0]);
-        bytes.extend(8u64.to_le_bytes());
-        bytes.extend(items.to_le_bytes());
+        bytes.extend(kind.prefix(0, body.len() as u64, false));
+        bytes.extend(body);
     }
 
     /// Whether nothing is left to write.

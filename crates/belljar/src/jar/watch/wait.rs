@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::{LATE, Watch};
+use super::Watch;
 use crate::error::Error;
-use crate::warden::gate::Closed;
+use crate::jar::gate::Closed;
 
 /// How often processor time is looked at when it is limited.
 const CPU_LOOK: Duration = Duration::from_millis(20);
@@ -34,47 +34,57 @@ pub(super) enum Source {
     Master,
 }
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     pub(super) fn poll(&self) -> Result<Vec<(Source, PollFlags)>, Error> {
         // One time for both: a stream that is not asked for must have its share in how long to wait.
         let now = Instant::now();
         let mut wanted: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(10);
         wanted.push((Source::Init, self.jar.init.as_fd(), PollFlags::IN));
         wanted.push((Source::Report, self.jar.report.as_fd(), PollFlags::IN));
-        if let Some(warm) = self.jar.warm.as_ref().filter(|_| self.gone.is_none()) {
-            wanted.push((Source::Worker, warm.worker.as_fd(), PollFlags::IN));
+        if let Some(worker) = self.jar.worker.stranger().filter(|_| self.gone.is_none()) {
+            wanted.push((Source::Worker, worker, PollFlags::IN));
         }
         let mut control = PollFlags::empty();
-        control.set(PollFlags::IN, self.decoder.wants() > 0 && self.items.is_empty());
-        control.set(PollFlags::OUT, self.unsent() && self.jar.gate.is_none());
+        control.set(
+            PollFlags::IN,
+            self.decoder.wants() > 0 && self.messages.is_empty(),
+        );
+        control.set(
+            PollFlags::OUT,
+            !self.run.outgoing.is_done() && self.run.gate.is_none(),
+        );
         if !control.is_empty() {
-            wanted.extend(self.jar.voice().map(|fd| (Source::Control, fd, control)));
+            wanted.extend(self.jar.worker.voice().map(|fd| (Source::Control, fd, control)));
         }
-        match &self.jar.gate {
+        match &self.run.gate {
             // What the caller has typed is left alone as long as it may have to be given to another.
             Some(Closed::Asked(answer)) => wanted.push((Source::Gate, answer.as_fd(), PollFlags::IN)),
             Some(Closed::Unasked(_)) => {}
             None => wanted.extend(
-                self.streams
+                self.run
+                    .streams
                     .input
                     .interest()
                     .map(|(fd, flags)| (Source::Stdin, fd, flags)),
             ),
         }
         wanted.extend(
-            self.streams
+            self.run
+                .streams
                 .stdout
                 .interest(now)
                 .map(|(fd, flags)| (Source::Stdout, fd, flags)),
         );
         wanted.extend(
-            self.streams
+            self.run
+                .streams
                 .stderr
                 .interest(now)
                 .map(|(fd, flags)| (Source::Stderr, fd, flags)),
         );
         wanted.extend(
-            self.oom
+            self.jar
+                .memory
                 .as_ref()
                 .map(|oom| (Source::Memory, oom.as_fd(), oom.poll_flags())),
         );
@@ -116,23 +126,17 @@ impl Watch<'_> {
             .as_ref()
             .map(|sampler| sampler.next.saturating_duration_since(now));
         let look = self.cpu_limit.map(|_| sampled.unwrap_or(CPU_LOOK));
-        let late = self
-            .jar
-            .warm
-            .as_ref()
-            .filter(|warm| warm.late.is_some())
-            .map(|_| LATE.saturating_sub(self.jar.since.elapsed()));
         let gone = self
             .gone
             .filter(|_| self.seen.status.is_none())
             .map(|_| GONE_LOOK);
-        let crowd = self.look.map(|look| look.saturating_duration_since(now));
-        let flood = [&self.streams.stdout, &self.streams.stderr]
+        let holder = self.look.map(|look| look.saturating_duration_since(now));
+        let flood = [&self.run.streams.stdout, &self.run.streams.stderr]
             .into_iter()
             .filter_map(|stream| stream.rests(now))
             .min();
         let offer = self.is_waiting_for_reader().then_some(OFFER);
-        let least = [until, look, late, crowd, gone, flood, offer]
+        let least = [until, look, holder, gone, flood, offer]
             .into_iter()
             .flatten()
             .min();
@@ -141,10 +145,5 @@ impl Watch<'_> {
             tv_sec: least.as_secs() as i64,
             tv_nsec: i64::from(least.subsec_nanos()),
         })
-    }
-
-    /// Whether a part of the job is still to be written.
-    fn unsent(&self) -> bool {
-        !self.jar.outgoing.is_done()
     }
 }

@@ -6,6 +6,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use belljar_linux::descriptors;
 use serde::{Deserialize, Serialize};
 
+use super::handed::Name;
+
 /// Largest message; a path may be in it.
 const MAX_MESSAGE: usize = 8192;
 
@@ -24,19 +26,15 @@ pub(crate) enum Report {
         /// The error number.
         errno: i32,
     },
-    /// The guest is started. With it come descriptors: the guest's pidfd, the working directory, and, if there are
-    /// such, the draft's upper layer and the terminal's other end.
+    /// The guest is started. A descriptor comes with it for each name.
     Started {
-        /// Whether the draft's upper layer is among them.
-        draft: bool,
-        /// Whether a terminal is among them.
-        terminal: bool,
+        /// What is handed over.
+        handed: Vec<Name>,
     },
-    /// A warm jar is built and empty; the worker is yet to walk in. With it come descriptors: the jar's namespaces in the
-    /// plan's order, the working directory, the script's folder, and the Landlock ruleset if there is one.
+    /// A warm jar is built and empty; the worker is yet to walk in. A descriptor comes with it for each name.
     Built {
-        /// Whether a ruleset is among them.
-        ruled: bool,
+        /// What is handed over.
+        handed: Vec<Name>,
     },
     /// The guest's first process has ended.
     Ended {

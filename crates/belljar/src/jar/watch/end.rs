@@ -8,16 +8,16 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{Kill, Watch, Watched};
 use crate::error::{Error, Process};
-use crate::jar::{Report, receive};
+use crate::init::{Report, receive};
+use crate::jar::cpu;
+use crate::jar::foreign::Foreign;
+use crate::jar::gate::Closed;
+use crate::jar::run::{Run, Streams};
+use crate::jar::stream::{BUFFER, Stream};
 use crate::job::Which;
 use crate::outcome::Captured;
 use crate::pyerror::is_whole_stack;
-use crate::warden::cpu;
-use crate::warden::foreign::Foreign;
-use crate::warden::gate::Closed;
-use crate::warden::start::Streams;
-use crate::warden::steer::Wish;
-use crate::warden::stream::{BUFFER, Stream};
+use crate::talk::Order;
 
 /// How long a guest whose time is up may take to say where it is: two periods of the kernel's processor limit, which may have
 /// stopped a busy guest for the rest of one.
@@ -26,7 +26,7 @@ const ANSWER: Duration = Duration::from_millis(200);
 /// How long to wait for a reader that has no room.
 const PAUSE: Duration = Duration::from_millis(2);
 
-impl Watch<'_> {
+impl<'r> Watch<'_, 'r> {
     /// Once the jar is to end: empty it, then take what it had already written.
     pub(super) fn last_words(&mut self) {
         self.make_buffer();
@@ -47,10 +47,10 @@ impl Watch<'_> {
         }
         while let Ok(Some((report, fds))) = poll_report(&self.jar.report) {
             // There is nobody left to see a terminal.
-            self.streams.terminal = None;
+            self.run.streams.terminal = None;
             let _ = self.told(report, fds);
         }
-        while self.decoder.wants() > 0 && self.jar.voice().is_some_and(readable) {
+        while self.decoder.wants() > 0 && self.jar.worker.voice().is_some_and(readable) {
             self.hear();
         }
         self.drain();
@@ -59,7 +59,7 @@ impl Watch<'_> {
         {
             relay.advance(PollFlags::OUT, PollFlags::IN);
             if relay.waits() {
-                if matches!(self.steer.next(), Some(Wish::Interrupt | Wish::End)) {
+                if matches!(self.steer.next(), Some(Order::Interrupt | Order::End)) {
                     break;
                 }
                 std::thread::sleep(PAUSE);
@@ -69,24 +69,26 @@ impl Watch<'_> {
 
     /// Takes what was printed before the end.
     pub(super) fn drain(&mut self) {
-        let steer = self.steer;
+        let (
+            steer,
+            Streams {
+                stdout,
+                stderr,
+                reader,
+                ..
+            },
+        ) = (&mut *self.steer, &mut self.run.streams);
         // Said once, it holds for both streams.
         let mut over = false;
         let mut ended = || {
-            over = over || matches!(steer.next(), Some(Wish::Interrupt | Wish::End));
+            over = over || matches!(steer.next(), Some(Order::Interrupt | Order::End));
             over
         };
-        let Streams {
-            stdout,
-            stderr,
-            reader,
-            ..
-        } = &mut self.streams;
         stdout.drain(&mut self.buffer, Which::Stdout, reader.as_mut(), &mut ended);
         stderr.drain(&mut self.buffer, Which::Stderr, reader.as_mut(), &mut ended);
-        while !self.items.is_empty() {
+        while !self.messages.is_empty() {
             self.offer();
-            if self.items.is_empty() || matches!(steer.next(), Some(Wish::Interrupt | Wish::End)) {
+            if self.messages.is_empty() || matches!(self.steer.next(), Some(Order::Interrupt | Order::End)) {
                 break;
             }
             std::thread::sleep(PAUSE);
@@ -95,10 +97,11 @@ impl Watch<'_> {
 
     /// Asks a guest whose time is up where it is; its runtime answers in the place of a frame, or not at all.
     fn ask_where(&mut self) {
-        let (Some(guest), Some(control)) = (self.guest(), self.jar.voice()) else {
+        let worker = &self.jar.worker;
+        let (Some(guest), Some(control)) = (&worker.process, worker.voice()) else {
             return;
         };
-        if !self.decoder.is_empty() || process::signal_last(guest).is_err() {
+        if !self.decoder.is_empty() || process::signal_last(guest.as_fd()).is_err() {
             return;
         }
         self.buffer.resize(BUFFER, 0);
@@ -117,12 +120,12 @@ impl Watch<'_> {
         }
         if length > 0 {
             self.seen.stuck = Some(String::from_utf8_lossy(&self.buffer[..length]).into_owned());
-            self.jar.control = None;
+            self.jar.worker.control = None;
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<Watched, Error> {
-        if self.seen.kill != Some(Kill::Caller) && matches!(self.jar.gate, Some(Closed::Asked(_))) {
+    pub(super) fn finish(mut self) -> Result<Watched<'r>, Error> {
+        if self.seen.kill != Some(Kill::Caller) && matches!(self.run.gate, Some(Closed::Asked(_))) {
             // It ended before the answer came, and only the answer tells whether that was its own doing.
             self.gate();
         }
@@ -143,8 +146,25 @@ impl Watch<'_> {
                 how,
             });
         }
-        (self.seen.stdout, self.seen.stderr, self.seen.overflowed) = captured(self.streams)?;
-        Ok(self.seen)
+        let Run {
+            plan,
+            since,
+            cpu_before,
+            inputs,
+            collect,
+            streams,
+            ..
+        } = self.run;
+        let mut seen = self.seen;
+        (seen.stdout, seen.stderr, seen.overflowed) = captured(streams)?;
+        Ok(Watched {
+            plan,
+            since,
+            cpu_before,
+            inputs,
+            collect,
+            seen,
+        })
     }
 
     /// Init itself may be what the kernel killed.

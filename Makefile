@@ -110,7 +110,8 @@ rust-check:
 	# What a test needs and a machine lacks stands in tests/skips.toml; none is ignored.
 	! git grep -nE '^ *#\[ignore' -- '*.rs'
 	cargo fmt --all --check
-	cargo metadata --locked --format-version 1 | $(PYTHON) .ci/licences.py
+	cargo metadata --locked --format-version 1 | $(PYTHON) .ci/crates.py
+	if cargo deny --version >/dev/null 2>&1; then cargo deny --locked --offline check licenses bans sources; fi
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	# What `make build` links with need not be what the tests are built with, and their types differ.
 	cargo check --locked --package belljar-cli --target $(TRIPLE)

@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Documents at the top of the repository, which the site shows below project/.
 PROJECT = ("SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(#[^)\s]*)?(?=\))")
+CODE = re.compile(r"<code>[^<]*</code>")
+FLAG = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -34,6 +36,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     parts = markdown.split("```")
     parts[::2] = [LINK.sub(led, part) for part in parts[::2]]
     return "```".join(parts)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Flags in a line of text are kept whole: browsers break a line after a dash."""
+    return CODE.sub(lambda code: FLAG.sub(lambda flag: f'<span class="flag">{flag[0]}</span>', code[0]), html)
 
 
 def shown(target: str) -> str:

@@ -110,7 +110,7 @@ class Draft:
     def _write(self, where: int, name: bytes, data: bytes, executable: bool) -> None:
         old = there(where, name)
         if old is not None and not stat.S_ISREG(old.st_mode):
-            raise OSError("something else than a file is there")
+            raise OSError("another kind of entry is in its place")
         with beside(where, name) as temporary:
             # Closed until the old mode is set, for it may have been a secret.
             mode = 0o600 if old is not None else 0o777 if executable else 0o666
@@ -123,7 +123,7 @@ class Draft:
     def _link(self, where: int, name: bytes, target: bytes) -> None:
         old = there(where, name)
         if old is not None and not stat.S_ISLNK(old.st_mode):
-            raise OSError("something else than a link is there")
+            raise OSError("another kind of entry is in its place")
         with beside(where, name) as temporary:
             os.symlink(target, temporary, dir_fd=where)
 
@@ -141,7 +141,7 @@ class Draft:
         if facts is None:
             os.mkdir(name, 0o777, dir_fd=where)
         elif not stat.S_ISDIR(facts.st_mode):
-            raise OSError("something else than a folder is there")
+            raise OSError("another kind of entry is in its place")
 
 
 @contextmanager

@@ -49,7 +49,7 @@ class Refused(SetupError):
 
 
 class PolicyError(BelljarError, ValueError):
-    """A policy that no host can satisfy, such as a mount whose source does not exist."""
+    """The policy is wrong, for example because the source of a mount does not exist."""
 
 
 class DependencyError(BelljarError):
@@ -74,7 +74,7 @@ class GuestError(BelljarError):
     type_name: str | None = None
     #: The traceback as the guest's Python prints it.
     traceback: str | None = None
-    #: The line in the user's code; `column` likewise.
+    #: The line in the user's code; `column` is the column in it.
     line: int | None = None
     column: int | None = None
     #: What led to the exception, as `Type: message`, nearest first.

@@ -120,7 +120,7 @@ def path_of(module: ModuleType | str) -> str:
     if isinstance(module, str) and (os.sep in module or module.endswith(".py")):
         path = os.path.abspath(module)
         if not os.path.exists(path):
-            raise PolicyError(f"modules: {path} is not there")
+            raise PolicyError(f"modules: {path} does not exist")
         return path
     from importlib.util import find_spec
 

@@ -85,4 +85,4 @@ class SandboxRunKeywords(JobKeywords, total=False):
 
 
 class RunKeywords(PolicyKeywords, JobKeywords, total=False):
-    """What `run` and its likes take."""
+    """What `run`, `run_file`, `run_command` and their async forms take."""

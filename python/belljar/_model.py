@@ -26,7 +26,7 @@ ENOENT = 2
 # What programs say of the glass, for those that are not Python.
 DENIED = (
     (("Network is unreachable", "Name or service not known", "name resolution", "No address associated"),
-     "the network cannot be reached from the sandbox; work with the data that is there"),
+     "the network cannot be reached from the sandbox; work with the data that you have"),
     (("Read-only file system",), "only /jar and /tmp can be written; write to the working directory"),
     (("Operation not permitted",), "the sandbox denies this system call; do it without"),
     (("No module named",), "the package is not in the sandbox; use another"),

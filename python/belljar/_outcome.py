@@ -116,9 +116,9 @@ class Changes(Record):
 
 
 class Usage(Record):
-    """What the run used: `wall` and `cpu` in seconds, `memory_peak` and `processes_peak` where a cgroup tells.
+    """What the run used: `wall` and `cpu` in seconds, `memory_peak` and `processes_peak` if there is a cgroup.
 
-    `cpu_estimated` says that none counted the processor time.
+    `cpu_estimated` means that no cgroup counted the processor time, so `cpu` is an estimate.
     """
 
     __slots__ = ()

@@ -116,7 +116,7 @@ def make(cls: type[Exception], link: dict[str, Any]) -> Exception:
             state[name] = plain(value)
     notes = [printable(note) for note in link["notes"]]
     if left:
-        notes.append(f"belljar left out what is no plain data, or is too much: {', '.join(left)}")
+        notes.append(f"belljar left out what is not plain data, or is too large: {', '.join(left)}")
     if notes:
         state["__notes__"] = notes
     dict.update(DICT(error), state)

@@ -28,7 +28,7 @@ class ParsedError:
         self.message: str = told["message"]
         #: File, line and function, outermost first.
         self.frames = tuple((each["file"], each["line"], each["function"]) for each in told["frames"])
-        #: Where it happened in the user's own code, the text of that line, and the column where that is known.
+        #: The line in the user's own code; `column` (if known), `file` and `source` (the text of that line) belong to it.
         self.line: int | None = told["line"]
         self.column: int | None = told["column"]
         places = [each for each in told["frames"] if each["line"] == self.line] or told["frames"][-1:]
@@ -36,7 +36,7 @@ class ParsedError:
         self.source: str | None = places[-1]["source"] if places else None
         #: What led to it, as `Type: message`, nearest first.
         self.causes: tuple[str, ...] = tuple(told["causes"])
-        #: What to do about it, as the hint of a guest's own exception.
+        #: What to do about it. A guest's own exceptions have the same hints.
         self.hint = in_python(told["hint"])
 
     def __repr__(self) -> str:

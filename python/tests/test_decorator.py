@@ -431,6 +431,6 @@ def test_classes_that_are_local_to_a_function_come_back() -> None:
 
 
 def test_a_guest_uses_nothing_else_of_this_package() -> None:
-    with pytest.raises(belljar.ValueRefused, match=r"belljar\.run is not there inside a jar"):
+    with pytest.raises(belljar.ValueRefused, match=r"belljar\.run does not exist inside a jar"):
         run = belljar.run
         sandbox(lambda: run)()

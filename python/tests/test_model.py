@@ -319,7 +319,7 @@ def test_names_of_the_package_in_a_function() -> None:
     assert catches() == 1
     with pytest.raises(RuntimeError, match="only keep and sandbox"):
         runs()
-    with pytest.raises(belljar.ValueRefused, match=r"belljar\.run is not there inside a jar"):
+    with pytest.raises(belljar.ValueRefused, match=r"belljar\.run does not exist inside a jar"):
         names_it()
 
 

@@ -9,38 +9,65 @@ use crate::{runner, special};
 
 const HEAD: &str = "# Attacks
 
-What guests try, and what holds them. Each line is a file in `tests/attacks/`: plain Python that anyone can run with
-`belljar run FILE`, and what it must observe. Every one runs as root and as a plain user, cold and on a parked worker, in a whole jar;
-what the kernel still refuses in a control is listed in `tests/attacks/skips.toml`. `cargo test --test attacks` runs them all; `BLESS=1`
-makes this page anew.
+This page lists what hostile guests try, and what holds them. Each line is a file in
+`tests/attacks/`: plain Python that you can run with `belljar run FILE`, with the results that it
+must observe. Every attack runs in a whole jar, as root and as a plain user, cold and on a parked
+worker. `cargo test --test attacks` runs them all. `BLESS=1` writes this page again.
 
 COUNT
 
-A new attack is a new file. Comment lines at its top say `claim`, `case`, `class`, `given` (what both runs have), `observe` (what the
-host looks at once the guest has printed `{\"ready\": true}`), `control: without ...` and, for each probe, `expect: PROBE = SEALED ->
-CONTROL`; the code prints one line of JSON a probe. `!x` is anything but x; no arrow is the same in both runs. `left: nothing -> a process`
-is for the host to see: what the guest started outlives the control. `expect warm` and
-`expect user` hold for such runs alone. `tests/attacks/cases.toml` is the whole catalogue: what holds the cases that no attack names. With `given: preload` the file is a module that the template imports: it calls
-`tell(PROBE, SAW)`, its function `job` runs in the worker, and `cold` is what the reason says for which no worker is forked from it.
+## Classes
 
-Classes: Escape (runs or writes outside), HostLeak (reads what is the host's), Exfil (sends something out), Lateral (reaches
-another jar), HostDoS and PeerDoS (harms the host or another jar). What a guest does to itself is its own affair.
+- **Escape**: runs or writes outside the jar
+- **HostLeak**: reads something of the host's
+- **Exfil**: sends something out
+- **Lateral**: reaches another jar
+- **HostDoS**, **PeerDoS**: harms the host or another jar
+
+What a guest does to itself is not an attack.
+
+## How to write an attack
+
+A new attack is a new file. Comment lines at its top describe it, and the code prints one line of
+JSON for each probe.
+
+| line | meaning |
+|---|---|
+| `claim`, `case`, `class` | what must hold, its cases in the catalogue, and its class |
+| `given` | what both runs have |
+| `observe` | what the host looks at after the guest has printed `{\"ready\": true}` |
+| `control: without ...` | the protections that the control leaves out |
+| `expect: PROBE = SEALED -> CONTROL` | what a probe sees in the jar and in the control. `!x` is anything but x. Without an arrow, both runs see the same |
+| `left: nothing -> a process` | checked on the host: what the guest started outlives the control, and not the jar |
+| `expect warm`, `expect user` | as `expect`, only for warm runs or for runs as a plain user |
+
+With `given: preload`, the file is a module that the template imports. It calls `tell(PROBE, SAW)`,
+and its function `job` runs in the worker. `cold` is then the reason for which belljar forks no
+worker from that template.
+
+`tests/attacks/cases.toml` is the whole catalogue; it also names what holds the cases without an
+attack. `tests/attacks/skips.toml` lists what the kernel still refuses in a control.
 ";
 
 const TAIL: &str = "
 ## Accepted
 
-Known, and not counted as holes; SECURITY.md says the same.
+These are known, and do not count as holes. [SECURITY.md](../../SECURITY.md#known-and-accepted) says
+the same.
 
-- Jars share the host's page cache and inodes: a lock or a futex in a shared mapping on a file that two jars both see can be
-  noticed by the other, and a lock makes others wait until the run ends. It carries bits between guests that want to talk; it
-  reads nothing.
-- A host folder that a policy shows also shows its listening sockets: connecting to one is not a write, and Linux before Landlock
-  ABI 9 cannot tell it apart. Do not show folders with sockets in them.
-- `/proc/self/mountinfo` names the host folders that the policy shows. `/proc/stat`, `/proc/meminfo`, `/proc/loadavg` and `/proc/uptime` are
-  the host's: Python packages read them.
-- What a guest prints is passed on as it is. A terminal acts on escape sequences in it; a pipe or `--json` does not.
-- Started by a plain user, the guest keeps that user's supplementary groups, which only root can drop; the outcome says so.
+- Jars share the host's page cache and inodes. If two jars see the same file, each can notice the
+  other's lock on it, or a futex in a shared mapping of it. A lock makes others wait until the run
+  ends. Two guests that want to talk can exchange bits this way; neither can read anything.
+- A host folder that a policy shows also shows its listening sockets. Connecting to a socket is not
+  a write, and Linux before Landlock ABI 9 cannot distinguish it. Do not show folders with sockets
+  in them.
+- `/proc/self/mountinfo` names the host folders that the policy shows. `/proc/stat`,
+  `/proc/meminfo`, `/proc/loadavg` and `/proc/uptime` are the host's, because Python packages read
+  them.
+- What a guest prints is passed on unchanged. A terminal acts on escape sequences in it; a pipe or
+  `--json` does not.
+- If a plain user started the jar, the guest keeps that user's supplementary groups, which only root
+  can drop. The outcome says so.
 - Timing, caches and other side channels of shared hardware.
 ";
 
@@ -48,10 +75,11 @@ Known, and not counted as holes; SECURITY.md says the same.
 fn count(attacks: &[Attack]) -> String {
     let with = attacks.iter().filter(|attack| !attack.without.is_empty()).count();
     format!(
-        "{with} of these {} attacks have a control: the same code in a jar without the protections in the last column, where it succeeds, which \
-         shows that the probe can tell. (Without its `own jar` a job is played in the template itself, and without its `own process` after another \
-         in the same one.) The other {} (`-`) have none: what holds there is the kernel itself or a part of belljar that cannot be taken out alone, \
-         and some show what must work.\n",
+        "{with} of these {} attacks have a control: the same code in a jar without the protections in the last\n\
+         column, where the attack succeeds. The control shows that the probe can tell the difference. Without\n\
+         its `own jar`, a job runs in the template itself; without its `own process`, it runs after another\n\
+         job in the same one. The other {} attacks (`-`) have no control: the kernel itself holds them, or a\n\
+         part of belljar that cannot be left out alone, and some show what must work.\n",
         attacks.len(),
         attacks.len() - with
     )
@@ -84,7 +112,7 @@ fn page(attacks: &[Attack], skips: &Skips, cases: &Cases) -> String {
     }
     let _ = write!(
         page,
-        "\n## Played from the host\n\nThese need more than one guest, or a host that is set up for them.\n\n"
+        "\n## Played from the host\n\nThese attacks need more than one guest, or a host that is prepared for them.\n\n"
     );
     let _ = write!(page, "| test | claim | cases |\n|---|---|---|\n");
     for special in special::ALL {
@@ -96,8 +124,8 @@ fn page(attacks: &[Attack], skips: &Skips, cases: &Cases) -> String {
     }
     let _ = write!(
         page,
-        "\n## Cold only\n\nNo parked worker can be given these, or be without them: attacks that need one run cold, and the cold control of \
-         those without one stands.\n\n| what | why |\n|---|---|\n"
+        "\n## Cold only\n\nA parked worker cannot have these, or cannot do without them. Attacks that need one run cold;\n\
+         for controls without one, the cold control counts.\n\n| what | why |\n|---|---|\n"
     );
     for entry in skips.cold_only() {
         let _ = writeln!(page, "| {} | {} |", entry.what, entry.reason);

@@ -162,7 +162,7 @@ fn the_current_folder_is_gone() {
                 "{args:?} as {who:?}: {stderr}"
             );
             assert!(
-                stderr.contains("the current folder is gone; cd to one that is there"),
+                stderr.contains("the current folder no longer exists; change to another one"),
                 "{args:?} as {who:?}: {stderr}"
             );
         }

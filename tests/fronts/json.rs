@@ -138,7 +138,7 @@ fn our_own_failure_is_an_object_too() {
         let value = object(*who, &["run", "--json", "nope.py"], 125);
         let expected = "cannot read script nope.py: no such file or directory";
         assert_eq!(value["error"]["message"], expected);
-        assert_eq!(value["error"]["hint"], "code goes after -c, a module after -m");
+        assert_eq!(value["error"]["hint"], "write code after -c, a module after -m");
         assert!(
             object(*who, &["run", "--json", "--timeot", "3", "-c", "1"], 125)["error"]["hint"].is_string()
         );

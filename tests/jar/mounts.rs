@@ -174,7 +174,7 @@ open('beside', 'w').write('guest')";
         let (folder, secret) = (project(), project());
         let path = folder.path();
         symlink(secret.path(), path.join("data")).expect("a link");
-        let leads = format!("is a link to {:?}; name that instead if it is meant", secret.path());
+        let leads = format!("is a link to {:?}; name the target itself if you mean it", secret.path());
         for end in ["data", "data/", "data/."] {
             let text = refusal(|policy| policy.mounts = vec![mount(path.join(end), "/data", Access::ReadOnly)]);
             assert!(text.contains(&leads), "{text}");

@@ -70,7 +70,7 @@ pub struct Doctor {
 // What `completions` takes.
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// The shell to complete in
+    /// The shell that the completions are for
     #[arg(value_name = "SHELL", value_parser = ["bash", "zsh", "fish"])]
     shell: String,
 }
@@ -89,7 +89,7 @@ impl Completions {
 // What `man` takes.
 #[derive(Debug, Args)]
 pub struct Man {
-    /// A command, for its own page
+    /// Print the page of this command
     #[arg(value_name = "COMMAND")]
     pub command: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct Agent {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub fd: i32,
 
-    /// Jobs that run at once; more wait
+    /// Jobs that run at once; further jobs wait
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub jobs: usize,
 }
@@ -113,7 +113,7 @@ pub fn definition() -> Command {
         // Whatever the file is called, the help speaks of belljar.
         .bin_name("belljar")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Runs Python that you did not write: every call a fresh process under glass")
+        .about("Runs Python that you did not write: every call gets a fresh process under glass")
         .after_help(examples::BELLJAR)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -131,12 +131,12 @@ pub fn definition() -> Command {
         ))
         .subcommand(command::<ShellArgs>(
             "shell",
-            "Interactive Python in a jar",
+            "Start interactive Python in a jar",
             examples::SHELL,
         ))
         .subcommand(command::<Plan>(
             "plan",
-            "Print what would be built, and run nothing",
+            "Print what belljar would build, and run nothing",
             examples::PLAN,
         ))
         .subcommand(command::<Env>(
@@ -146,7 +146,7 @@ pub fn definition() -> Command {
         ))
         .subcommand(command::<Doctor>(
             "doctor",
-            "Tell what this host can enforce, and how to fix what it cannot",
+            "Show what this host can enforce, and how to fix what it cannot",
             examples::DOCTOR,
         ))
         .subcommand(command::<Completions>(

@@ -68,7 +68,7 @@ fn carry_out_in<T>(
 
 fn no_fresh_jar() -> Failure {
     Failure::with_hint(
-        "--collect takes what is left in a fresh /jar, and --workdir puts a folder in its place",
+        "--collect copies files out of a fresh /jar, and --workdir replaces /jar with a folder",
         "leave one of the two out",
     )
 }
@@ -90,7 +90,7 @@ fn folder(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure>
     for path in folder.ancestors().take(2) {
         if let Ok(leads) = path.read_link() {
             let message = format!("--collect: {} is a link to {}", path.display(), leads.display());
-            return Err(Failure::with_hint(message, "name that instead if it is meant"));
+            return Err(Failure::with_hint(message, "name the target itself if you mean it"));
         }
     }
     match std::fs::read_dir(&folder).map(|mut entries| entries.next().is_some()) {

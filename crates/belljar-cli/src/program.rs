@@ -92,7 +92,7 @@ fn is_archive(path: &Path) -> bool {
 fn missing(typed: &Path, error: &std::io::Error) -> Failure {
     let message = format!("cannot read script {}: {}", typed.display(), plain(error));
     if error.kind() == std::io::ErrorKind::NotFound {
-        return Failure::with_hint(message, "code goes after -c, a module after -m");
+        return Failure::with_hint(message, "write code after -c, a module after -m");
     }
     Failure::new(message)
 }

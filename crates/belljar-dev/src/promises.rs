@@ -1,7 +1,7 @@
 //! Every promise of SECURITY.md names the tests that hold it, and they exist.
 //!
-//! A promise is a heading `### N. Text`; its tests are items `- FILE: NAME, NAME` below it, in backticks. Attacks are named below their
-//! folder.
+//! A promise is a heading `### N. Text`. Its tests are items `- FILE: NAME, NAME` below it, in backticks, which may be wrapped.
+//! Attacks are named below their folder.
 
 use anyhow::bail;
 
@@ -58,6 +58,7 @@ pub fn check() -> anyhow::Result<()> {
 fn read(document: &str) -> Vec<Promise> {
     let mut promises: Vec<Promise> = Vec::new();
     let mut inside = false;
+    let mut file: Option<&str> = None;
     for line in document.lines() {
         if let Some(heading) = line.strip_prefix("### ") {
             inside = heading.starts_with(|first: char| first.is_ascii_digit());
@@ -70,11 +71,16 @@ fn read(document: &str) -> Vec<Promise> {
         } else if line.starts_with('#') {
             inside = false;
         }
-        let (true, Some(item), Some(promise)) = (inside, line.strip_prefix("- "), promises.last_mut()) else {
+        let Some(promise) = promises.last_mut().filter(|_| inside) else {
             continue;
         };
-        let mut quoted = item.split('`').skip(1).step_by(2);
-        if let Some(file) = quoted.next() {
+        let mut quoted = line.split('`').skip(1).step_by(2);
+        if line.starts_with("- `") {
+            file = quoted.next();
+        } else if !line.starts_with("  ") {
+            file = None;
+        }
+        if let Some(file) = file {
             promise
                 .tests
                 .extend(quoted.map(|name| (file.to_owned(), name.to_owned())));
@@ -122,7 +128,7 @@ mod tests {
     #[test]
     fn promises_are_read_with_their_tests() {
         let text =
-            "# S\n## Promises\n### 1. A\nwords\n- `a.rs`: `one`, `two`\n### 2. B\n## Other\n- `x.rs`: `y`\n";
+            "# S\n## Promises\n### 1. A\n- words `b` `c`\n  `d`\n- `a.rs`: `one`,\n  `two`\n### 2. B\n## Other\n- `x.rs`: `y`\n";
         let found = read(text);
         assert_eq!(found.len(), 2);
         assert_eq!(

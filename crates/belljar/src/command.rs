@@ -45,7 +45,7 @@ pub enum Stdio {
     Inherit,
     /// A pipe whose other end the [`Child`] has.
     Piped,
-    /// To or from this descriptor, copied likewise.
+    /// To or from this descriptor; bytes are copied and capped as well.
     Fd(OwnedFd),
     /// From these bytes; for standard input.
     Bytes(Vec<u8>),
@@ -139,13 +139,13 @@ impl Command {
         self
     }
 
-    /// Copies what the run leaves in a fresh working directory to this host folder.
+    /// Copies the files that the run leaves in a fresh working directory to this folder of the host.
     pub fn collect(&mut self, folder: impl AsRef<Path>) -> &mut Self {
         self.collect = Some(Collect::Folder(folder.as_ref().to_path_buf()));
         self
     }
 
-    /// Where standard input comes from; nowhere unless told.
+    /// Where standard input comes from. By default it is empty.
     pub fn stdin(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
         self.stdin = Some(stdio.into());
         self
@@ -163,20 +163,20 @@ impl Command {
         self
     }
 
-    /// Runs it to its end and captures what it prints, unless told otherwise.
+    /// Runs it to its end. Captures its output, unless you set another target.
     pub fn output(&mut self) -> Result<Outcome, Error> {
         let (job, ..) = self.job(Sink::Capture, Sink::Capture)?;
         self.sandbox.run_job(job)
     }
 
-    /// Runs it to its end; its output goes to the caller's own streams, unless told otherwise.
+    /// Runs it to its end. Passes its output on to the caller's own streams, unless you set another target.
     pub fn status(&mut self) -> Result<Outcome, Error> {
         let (stdout, stderr) = (inherited(io::stdout())?, inherited(io::stderr())?);
         let (job, ..) = self.job(Sink::Forward(stdout), Sink::Forward(stderr))?;
         self.sandbox.run_job(job)
     }
 
-    /// Starts it; its output goes to the caller's own streams, unless told otherwise.
+    /// Starts it. Passes its output on to the caller's own streams, unless you set another target.
     pub fn spawn(&mut self) -> Result<Child, Error> {
         let (stdout, stderr) = (inherited(io::stdout())?, inherited(io::stderr())?);
         let (job, stdin, stdout, stderr) = self.job(Sink::Forward(stdout), Sink::Forward(stderr))?;
@@ -264,7 +264,7 @@ impl Child {
         self.running.warden_pid()
     }
 
-    /// What another thread ends it with.
+    /// A handle with which another thread can end it.
     pub(crate) fn killer(&self) -> impl Fn() + Send + use<> {
         let reins = self.running.reins();
         move || {
@@ -288,7 +288,7 @@ impl Child {
         self.running.wait()
     }
 
-    /// Also reads what was piped, at most as much as the policy lets through.
+    /// Also reads what was piped, up to the policy's limit on output.
     pub fn wait_with_output(mut self) -> Result<Outcome, Error> {
         drop(self.stdin.take());
         let (stdout, stderr) = (self.stdout.take(), self.stderr.take());

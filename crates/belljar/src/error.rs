@@ -5,7 +5,7 @@ use std::{fmt, io};
 use serde::{Deserialize, Serialize};
 
 use crate::hint::{Hint, Setting};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Status};
 
 /// Why belljar itself could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +96,7 @@ pub enum Error {
         waiting: usize,
     },
     /// What a job depends on is not what it should be; nothing of the job has run.
-    #[error("what the job depends on changed before it could start{}", next_step(self.hint()))]
+    #[error("the environment changed while the job was starting{}", next_step(self.hint()))]
     Gate,
     /// A process of ours ended, or fell silent, before its work was done.
     #[error("the {process} was lost ({how}){}", next_step(self.hint()))]
@@ -182,7 +182,7 @@ impl Hinted for Error {
             Self::Setup { hint, .. } | Self::Warden { hint, .. } => return hint.clone(),
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 return Some(
-                    Hint::from("`belljar exec -- ls /usr/bin` shows what is there; ")
+                    Hint::from("`belljar exec -- ls /usr/bin` lists the programs in the jar; ")
                         .set(Setting::Mount)
                         .say(" shows more"),
                 );
@@ -199,11 +199,11 @@ impl Hinted for Error {
             Self::Module { .. } => "give names such as numpy or package.module",
             Self::NoModule { near: Some(near), .. } => return Some(format!("did you mean `{near}`?").into()),
             Self::NoModule { .. } => {
-                "name one of the standard library or of its packages; modules of your own are imported ahead without that"
+                "name a module of the standard library or of an installed package; belljar imports your own modules ahead by itself"
             }
             Self::Busy { .. } => "try again later, or raise max_workers or queue",
             Self::Gate => "start it again",
-            Self::Lost { .. } => "try again; if it happens again, BELLJAR_LOG=debug tells more",
+            Self::Lost { .. } => "try again; if it happens again, BELLJAR_LOG=debug shows more",
         };
         Some(step.into())
     }
@@ -240,9 +240,15 @@ pub struct CallError {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.value, &self.outcome.exception) {
-            (Some(error), _) => write!(f, "the value is of another type: {error}"),
+            (Some(error), _) => write!(f, "the value has another type: {error}"),
             (None, Some(exception)) => write!(f, "{}: {}", exception.type_name, exception.message),
-            (None, None) => write!(f, "it ended as {:?}", self.outcome.status),
+            (None, None) => f.write_str(match self.outcome.status {
+                Status::Returned | Status::Raised | Status::Exited => "it ended by itself",
+                Status::Signalled => "a signal ended it",
+                Status::TimedOut => "it timed out",
+                Status::OutOfMemory => "it ran out of memory",
+                Status::Cancelled => "it was cancelled",
+            }),
         }
     }
 }

@@ -154,7 +154,7 @@ impl Hinted for FilesError {
         Some(match self {
             Self::NotEmpty { .. } => "name a new or empty one".into(),
             Self::LinkedDestination { .. } => "name the folder itself".into(),
-            Self::LinkedParent { .. } => "name that instead if it is meant".into(),
+            Self::LinkedParent { .. } => "name the target itself if you mean it".into(),
             Self::Remains { .. } => "remove them before you try again".into(),
             Self::System { .. }
             | Self::BadPath { .. }

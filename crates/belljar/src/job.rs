@@ -29,17 +29,17 @@ pub struct Job {
     pub stderr: Sink,
     /// Files that are in the working directory before the guest starts; only for a fresh /jar.
     pub files: Vec<InputFile>,
-    /// What becomes of what the run left in a fresh /jar; it is gone unless told.
+    /// What happens to the files that the run left in a fresh /jar. By default they are removed.
     pub collect: Option<Collect>,
     /// A terminal of its own, for an interactive guest; streams are then that terminal.
     pub terminal: Option<Terminal>,
     /// Limits of this job alone, tighter than the sandbox's.
     pub limits: JobLimits,
-    /// Who reads what the job gives while it runs.
+    /// Receives output and generator items while the job runs.
     pub reader: Option<Live>,
-    /// How many items of a generator it may give before it must wait for leave to give more.
+    /// How many items of a generator the guest may send before it must wait for permission to send more.
     pub items: u64,
-    /// What must turn out true before any of its code runs; only for Python.
+    /// A check that must succeed before any code of the job runs; only for Python.
     pub gate: Option<Gate>,
     /// Source files that the plan shows; its sandbox gives them.
     pub(crate) tree: Option<Tree>,
@@ -90,8 +90,8 @@ impl std::fmt::Debug for Live {
     }
 }
 
-/// A question whose answer may take its time: it is asked while its interpreter starts. Where the answer is
-/// no, the job ends with [`Error::Gate`](crate::Error::Gate), and nothing of it has run.
+/// A check that runs while the interpreter starts. If it fails, the job ends with
+/// [`Error::Gate`](crate::Error::Gate) before any of its code has run.
 pub struct Gate(pub Box<dyn FnOnce() -> bool + Send>);
 
 impl std::fmt::Debug for Gate {
@@ -100,7 +100,7 @@ impl std::fmt::Debug for Gate {
     }
 }
 
-/// Limits of one job. `None` is the sandbox's own; one that is looser than that is an error.
+/// Limits of one job. `None` means the sandbox's own limit; a looser limit is an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct JobLimits {
     /// Wall time, from delivery to the empty jar.
@@ -146,7 +146,7 @@ pub enum Program {
     /// A callable with its arguments, encoded by a client for its own runtime in the guest; so is the value. The engine
     /// reads neither.
     Invoke {
-        /// What the guest is told of its name.
+        /// The name that the guest sees.
         name: OsString,
         /// The callable and its arguments.
         parcel: Parcel,
@@ -196,16 +196,16 @@ pub enum Sink {
 pub struct InputFile {
     /// Path relative to the working directory.
     pub path: PathBuf,
-    /// What it holds.
+    /// Its content.
     pub content: Vec<u8>,
 }
 
-/// What becomes of what a run left in a fresh /jar.
+/// What happens to the files that a run left in a fresh /jar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Collect {
-    /// A host folder, new or empty, gets a copy.
+    /// Copy them to this folder of the host, which must be new or empty.
     Folder(PathBuf),
-    /// Regular files come with the outcome, as far as they have at most so many bytes together.
+    /// Return regular files with the outcome, up to this many bytes together.
     Take(u64),
 }
 

@@ -1,5 +1,5 @@
-//! belljar runs Python that you did not write: every call gets a fresh process under glass. It sees nothing of the host,
-//! cannot reach out, cannot outgrow its limits, and is gone when the call ends.
+//! belljar runs Python that you did not write: every call gets a fresh process under glass. That process sees nothing of
+//! the host, reaches no network, cannot exceed its limits, and ends with the call.
 //!
 //! ```
 //! # fn main() -> Result<(), belljar::Error> {
@@ -9,7 +9,7 @@
 //! let outcome = jar.run("import os; print(os.listdir('/home') if os.path.exists('/home') else 'no home')")?;
 //! assert_eq!(outcome.stdout.text(), "no home\n");
 //!
-//! // What the guest does is an outcome, never an error of ours.
+//! // What the guest does is an outcome. An error means that belljar itself failed.
 //! let outcome = jar.run("open('/etc/shadow')")?;
 //! assert_eq!(outcome.status, Status::Raised);
 //! assert_eq!(outcome.exception.unwrap().type_name, "FileNotFoundError");
@@ -22,14 +22,16 @@
 //!
 //! # Words
 //!
-//! - **policy**: what the guest may see, use and reach. Pure data.
-//! - **host**: what this machine can enforce. Pure data, probed once.
-//! - **plan**: the policy resolved for a host, or a refusal. The engine takes nothing else.
-//! - **warden**: the process that starts everything else, owns limits and deadlines, and ends what must end.
-//! - **jar**: one isolated room for one job. Used once.
-//! - **pool**: **workers** kept ready for their one job. Each was forked from a **template**, a warm interpreter that never
-//!   runs a job, and walked into a jar of its own; both are in a **cabinet**, from which the host's view is gone.
-//! - **guest**: the Python inside. **job**: what it shall do. **outcome**: what happened. **error**: our own failure.
+//! - **policy**: what the guest may see, use and reach. Plain data.
+//! - **host**: what this machine can enforce. Plain data, probed once.
+//! - **plan**: the policy, resolved for a host to a list of steps. If the host cannot enforce the policy, there is a
+//!   refusal instead. The engine accepts only a plan.
+//! - **warden**: the process that starts the jar, keeps its limits and deadline, and ends it.
+//! - **jar**: one isolated room for one job. It is used once.
+//! - **pool**: **workers** that wait for their one job. Each is forked from a **template**, a warm interpreter that never
+//!   runs a job, and sealed in a jar of its own. Template and jars live in a **cabinet**, in which the host cannot be seen.
+//! - **guest**: the Python inside the jar. **job**: what the guest runs. **outcome**: what happened. **error**: a failure
+//!   of belljar itself.
 //!
 //! # Layout
 //!

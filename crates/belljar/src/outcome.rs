@@ -14,27 +14,27 @@ pub use json::Json;
 /// How a job ended, and everything the host knows of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How it ended: exactly one.
+    /// How it ended.
     pub status: Status,
     /// The limit that was hit, even if the guest survived it.
     pub limit: Option<Limit>,
-    /// The program's exit code, when it had one.
+    /// The program's exit code, if it had one.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, when one did.
+    /// The signal that ended it, if one did.
     pub signal: Option<i32>,
     /// The value of a call, as typed data.
     pub value: Option<serde_json::Value>,
     /// The value of a job whose client has an encoding of its own.
     #[serde(skip)]
     pub parcel: Option<Parcel>,
-    /// Why a value that was there could not be encoded.
+    /// Why the value could not be encoded, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
-    /// The exception that ended it, when it was Python and raised one.
+    /// The exception that ended it, if Python raised one.
     pub exception: Option<crate::pyerror::PythonError>,
-    /// Standard output, as far as it was kept.
+    /// Standard output, up to the limit.
     pub stdout: Captured,
-    /// Standard error, as far as it was kept.
+    /// Standard error, up to the limit.
     pub stderr: Captured,
     /// Files that differ from before the run.
     pub changes: Changes,
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub usage: Usage,
     /// What was enforced.
     pub isolation: Isolation,
-    /// Why a job that was given to a pool ran in a fresh interpreter, when it did.
+    /// Why the job ran in a fresh interpreter, if a pool could not give it a worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<String>,
     /// Files that the run left, if the job asked for them.
@@ -66,7 +66,7 @@ pub struct Refused {
 pub struct OutputFile {
     /// Its path relative to the working directory, as in [`Changes`].
     pub path: String,
-    /// What it holds.
+    /// Its content.
     #[serde(skip)]
     pub content: Vec<u8>,
 }
@@ -75,7 +75,7 @@ pub struct OutputFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It came to its end; a call returned a value.
+    /// It ran to its end; a call returned a value.
     Returned,
     /// It ended with an exception.
     Raised,
@@ -85,7 +85,7 @@ pub enum Status {
     Signalled,
     /// The deadline ended it.
     TimedOut,
-    /// It outgrew its memory and was killed.
+    /// It exceeded its memory limit and was killed.
     OutOfMemory,
     /// The caller ended it.
     Cancelled,
@@ -129,9 +129,9 @@ pub struct Changes {
     pub created: Vec<String>,
     /// Files whose content or mode changed.
     pub modified: Vec<String>,
-    /// What is no longer there.
+    /// Files that were deleted.
     pub deleted: Vec<String>,
-    /// What could not be read or was left out, with the reason.
+    /// Paths that could not be read or were left out, with the reason.
     pub skipped: BTreeMap<String, String>,
     /// Changed paths that tools on the host act on, and how.
     #[serde(default)]
@@ -180,7 +180,7 @@ pub struct Was {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// It goes.
+    /// It is deleted.
     Delete,
     /// A folder is made.
     Folder,
@@ -203,7 +203,7 @@ pub struct Usage {
     pub wall_seconds: f64,
     /// Processor seconds of all its processes.
     pub cpu_seconds: f64,
-    /// Whether that is an estimate, because no cgroup counts it: children that nobody waited for are guessed where
+    /// Whether that is an estimate, because no cgroup counts it. Children that nobody waited for are then estimated if
     /// processor time is limited, and missing otherwise.
     #[serde(default)]
     pub cpu_estimated: bool,
@@ -251,7 +251,7 @@ impl Outcome {
 }
 
 impl Captured {
-    /// As text: head, a line that tells how much was dropped, tail. What is no UTF-8 is replaced.
+    /// As text: head, a line that says how much was dropped, tail. Bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
         if self.dropped > 0 {

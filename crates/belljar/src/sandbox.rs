@@ -60,7 +60,7 @@ struct Inner {
 pub(crate) type Digest = [u8; 32];
 
 impl Sandbox {
-    /// A sandbox under the default policy, to be changed from there.
+    /// Starts from the default policy; the builder's methods change it.
     pub fn builder() -> Builder {
         Builder {
             policy: Policy::default(),
@@ -81,7 +81,7 @@ impl Sandbox {
         Ok(Self::with_binary(plan, find_binary(None)?))
     }
 
-    /// A sandbox that carries out this plan by this binary.
+    /// A sandbox that carries out this plan with this `belljar` binary.
     pub(crate) fn with_binary(plan: Plan, binary: PathBuf) -> Self {
         Self::of(Inner {
             plan,
@@ -100,7 +100,7 @@ impl Sandbox {
         }
     }
 
-    /// The same sandbox, with these modules imported before a job comes, where it comes through a [`Pool`](crate::Pool).
+    /// The same sandbox, whose workers in a [`Pool`](crate::Pool) import these modules before their job arrives.
     pub fn with_preload<Name: Into<String>>(
         &self,
         modules: impl IntoIterator<Item = Name>,
@@ -125,12 +125,12 @@ impl Sandbox {
         }))
     }
 
-    /// Modules that are imported before a job comes, where it comes through a pool.
+    /// Modules that workers of a pool import before their job arrives.
     pub fn preload(&self) -> &[String] {
         &self.inner.preload
     }
 
-    /// Whether jobs rather run cold than without one of these modules.
+    /// Whether a job runs cold if its worker could not import one of these modules.
     pub(crate) fn asked_for_preload(&self) -> bool {
         self.inner.asked
     }
@@ -149,7 +149,7 @@ impl Sandbox {
         &self.inner.binary
     }
 
-    /// Whether another sandbox builds the same jars, so that a pool keeps the same for both.
+    /// Whether another sandbox builds the same jars, so that a pool shares workers between both.
     pub fn is_same(&self, other: &Self) -> bool {
         self.digest() == other.digest()
     }
@@ -170,7 +170,7 @@ impl Sandbox {
         })
     }
 
-    /// What is built for each run.
+    /// The plan of each run.
     pub fn plan(&self) -> &Plan {
         &self.inner.plan
     }
@@ -183,7 +183,7 @@ impl Sandbox {
         }))
     }
 
-    /// Runs a script of the host, with arguments. The guest sees the script alone.
+    /// Runs a script of the host, with arguments. The guest sees only this file.
     pub fn run_file<Arg: AsRef<OsStr>>(
         &self,
         path: impl AsRef<Path>,
@@ -198,11 +198,11 @@ impl Sandbox {
         self.run_job(job)
     }
 
-    /// Calls a Python function, given as source, with arguments that serialise to a sequence; gives its value.
+    /// Calls a Python function, given as source, with arguments that serialise to a sequence. Returns its value.
     ///
     /// # Errors
     ///
-    /// [`Error::Call`] with the whole outcome when the function did not return a value of the wanted type.
+    /// [`Error::Call`], with the whole outcome, if the function did not return a value of the wanted type.
     pub fn call<Value: DeserializeOwned>(
         &self,
         function: &str,
@@ -216,7 +216,7 @@ impl Sandbox {
         Command::new(self.clone(), Program::Command(program.as_ref().to_os_string()))
     }
 
-    /// Python with arguments of its own choice: `-c`, `-m` or a path in the jar are not looked at.
+    /// Python with arguments of your choice, such as `-c`, `-m` or a path in the jar; belljar does not interpret them.
     pub fn python(&self) -> Command {
         Command::new(
             self.clone(),
@@ -236,7 +236,7 @@ impl Sandbox {
     }
 }
 
-/// Puts a [`Sandbox`] together. Every method changes one thing of the default policy.
+/// Builds a [`Sandbox`]. Each method changes one setting of the default policy.
 #[derive(Debug, Clone)]
 pub struct Builder {
     policy: Policy,
@@ -253,19 +253,19 @@ impl Builder {
         self
     }
 
-    /// Bytes of memory of all its processes together.
+    /// Bytes of memory of all processes together.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.policy.limits.memory = bytes;
         self
     }
 
-    /// Processors, also as a fraction.
+    /// Number of processors, such as 2 or 0.5.
     pub fn cpus(mut self, cpus: f64) -> Self {
         self.policy.limits.cpus = cpus;
         self
     }
 
-    /// Processes and threads.
+    /// Number of processes and threads.
     pub fn pids(mut self, pids: u64) -> Self {
         self.policy.limits.pids = pids;
         self
@@ -283,13 +283,13 @@ impl Builder {
         self
     }
 
-    /// Wall time, from delivery to the empty jar.
+    /// Wall-clock time, from handing over the job until the jar is empty.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.policy.limits.timeout = Some(timeout);
         self
     }
 
-    /// What the guest can reach.
+    /// The network that the guest can reach.
     pub fn network(mut self, network: Network) -> Self {
         self.policy.network = network;
         self
@@ -311,7 +311,7 @@ impl Builder {
         self
     }
 
-    /// Puts a host folder in the place of the fresh /jar.
+    /// Uses a folder of the host as the working directory, instead of a fresh /jar.
     pub fn workdir(mut self, source: impl Into<PathBuf>, mode: WorkdirMode) -> Self {
         self.policy.workdir = Some(Workdir {
             source: source.into(),
@@ -327,46 +327,46 @@ impl Builder {
         self
     }
 
-    /// Takes this interpreter: a version such as `3.12`, or a path.
+    /// Uses this interpreter: a version such as `3.12`, or a path.
     pub fn python(mut self, python: impl Into<String>) -> Self {
         self.policy.python = Some(python.into());
         self
     }
 
-    /// Takes this virtualenv.
+    /// Shows this virtualenv to the guest.
     pub fn venv(mut self, venv: impl Into<PathBuf>) -> Self {
         self.policy.venv = Some(venv.into());
         self
     }
 
-    /// Whether the guest sees packages that are installed in its interpreter itself, or in one of /usr.
+    /// Whether the guest sees packages that are installed in the interpreter itself or in /usr.
     pub fn site_packages(mut self, shown: bool) -> Self {
         self.policy.site_packages = shown;
         self
     }
 
-    /// The least tier that is acceptable.
+    /// The weakest isolation tier that you accept.
     pub fn require(mut self, tier: Tier) -> Self {
         self.policy.require.tier = tier;
         self
     }
 
-    /// The `belljar` binary that becomes the warden, instead of the one that is found.
+    /// Uses this `belljar` binary as the warden, instead of searching for one.
     pub fn binary(mut self, path: impl Into<PathBuf>) -> Self {
         self.binary = Some(path.into());
         self
     }
 
-    /// Modules that are imported before a job comes, where it comes through a [`Pool`](crate::Pool). By import only: a
-    /// template never runs anything of a job's.
+    /// Modules that workers of a [`Pool`](crate::Pool) import before their job arrives. The template only imports them;
+    /// it never runs code of a job.
     pub fn preload<Name: Into<String>>(mut self, modules: impl IntoIterator<Item = Name>) -> Self {
         self.preload = Some(modules.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Shows the guest this environment, and imports what it was asked for before a job comes, unless
-    /// [`preload`](Self::preload) says otherwise. A module whose import leaves threads is then left out, and not asked for:
-    /// with it there would be no workers.
+    /// Shows this environment to the guest. Workers import its packages before their job arrives, unless
+    /// [`preload`](Self::preload) names other modules. A module whose import starts threads is left out, because no
+    /// worker can be forked with it.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -391,8 +391,8 @@ impl Builder {
         self
     }
 
-    /// Lets the guest import these source files of the caller's own, read-only. Unless [`preload`](Self::preload) says
-    /// otherwise, the named modules of them are imported before a job comes, as those of an environment are.
+    /// Lets the guest import these source files of yours, read-only. Workers import the modules that the tree names
+    /// before their job arrives, unless [`preload`](Self::preload) names others.
     pub fn tree<Name: Into<String>>(mut self, tree: Tree, modules: impl IntoIterator<Item = Name>) -> Self {
         self.tree = Some((tree, modules.into_iter().map(Into::into).collect()));
         self

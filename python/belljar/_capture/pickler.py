@@ -85,7 +85,7 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
             # It has a lock of its own before 3.12.
             return cached_property, (obj.func,), {"attrname": obj.attrname}
         if isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
-            raise ValueRefused(f"an open file ({obj!r})", "send what is in it, or name the folder with mount=")
+            raise ValueRefused(f"an open file ({obj!r})", "send its content, or show the folder with mount=")
         if isinstance(obj, os._Environ):
             raise ValueRefused(
                 "os.environ, all variables of this process", 'name those that the guest may have: env=["LANG"]'
@@ -151,7 +151,7 @@ class GuestPickler(cloudpickle.Pickler):  # type: ignore[misc]
         """Of this package a guest has only what it may use, below its public name."""
         name = public(obj)
         if name is None:
-            raise ValueRefused(f"belljar.{obj.__qualname__} is not there inside a jar", "call it outside")
+            raise ValueRefused(f"belljar.{obj.__qualname__} does not exist inside a jar", "call it outside")
         return reduce, (getattr, [name], sys.modules["belljar"])
 
     def _module(self, obj: ModuleType) -> Any:

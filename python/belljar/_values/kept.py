@@ -13,7 +13,7 @@ T = TypeVar("T")
 class Kept:
     """A token for an object that a guest passed to `belljar.keep`. A later call that gets the token gets the object.
 
-    The host never opens it. In a guest the name `belljar.Kept` is what opens it, so it is pickled as a call of that.
+    The host never opens it. It is pickled as a call of `belljar.Kept`, which in a guest opens it.
     """
 
     __slots__ = ("_data",)

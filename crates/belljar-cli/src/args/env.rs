@@ -19,11 +19,11 @@ pub struct Env {
 /// What is done with environments.
 #[derive(Debug, Subcommand)]
 pub enum EnvCommand {
-    /// List what is there
+    /// List all environments
     List(List),
-    /// Build ahead of time: requirements are one environment, and so is every file; several at once
+    /// Build environments ahead of time: one for the requirements, and one for each file
     Build(Build),
-    /// Take away what is not needed; never what is in use
+    /// Remove environments that are no longer needed; those in use stay
     Prune(Prune),
 }
 
@@ -48,16 +48,16 @@ pub struct List {
 // What `env build` takes.
 #[derive(Debug, Args)]
 pub struct Build {
-    /// What one environment shall hold, such as pandas or 'numpy>=2'
+    /// The packages of one environment, such as pandas or 'numpy>=2'
     #[arg(value_name = "REQUIREMENT")]
     pub with: Vec<String>,
-    /// An environment for a requirements.txt, pyproject.toml or pylock.toml
+    /// Build an environment for a requirements.txt, pyproject.toml or pylock.toml
     #[arg(short = 'r', long = "with-requirements", value_name = "FILE")]
     pub requirements: Vec<PathBuf>,
-    /// An environment for what the header of a script asks for
+    /// Build an environment for the PEP 723 header of a script
     #[arg(long, value_name = "FILE")]
     pub script: Vec<PathBuf>,
-    /// The interpreter: a version such as 3.12, or a path
+    /// Use this interpreter: a version such as 3.12, or a path
     #[arg(long, value_name = "VERSION|PATH")]
     pub python: Option<String>,
     #[command(flatten)]
@@ -69,19 +69,19 @@ pub struct Build {
 // What `env prune` takes.
 #[derive(Debug, Args)]
 pub struct Prune {
-    /// What was not used for so long, such as 30d or 12h
+    /// Remove environments that nobody used for this long, such as 30d or 12h
     #[arg(long, value_name = "TIME", value_parser = values::age)]
     pub older_than: Option<Duration>,
-    /// The least recently used, until everything takes no more than this
+    /// Remove the least recently used environments until all together take at most SIZE
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub max_size: Option<u64>,
-    /// What no request leads to any more; this is what goes when nothing is named
+    /// Remove environments that no request leads to any more (the default)
     #[arg(long)]
     pub unused: bool,
-    /// Everything, with what was downloaded
+    /// Remove everything, including downloads
     #[arg(long)]
     pub all: bool,
-    /// Only tell what would go
+    /// Only list what would be removed
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]

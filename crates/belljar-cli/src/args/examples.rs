@@ -3,8 +3,8 @@
 pub const BELLJAR: &str = "\
 Examples:
   belljar run -c 'print(1 + 1)'                    code, in a fresh jar
-  belljar run script.py --its-own --flags          a script; options of belljar go before it
-  belljar run --workdir . --draft fix.py           try changes to a folder, see them, keep nothing
+  belljar run script.py --its-own --flags          a script; belljar's own options come first
+  belljar run --workdir . --draft fix.py           list changes to a folder, keep none
   belljar exec -- ls -la /                         any program: look around inside
   belljar shell                                    interactive Python
   belljar doctor                                   what this host can enforce
@@ -15,19 +15,19 @@ Exit code: the program's own; 124 timed out; 137 out of memory; 128+N died by si
 pub const RUN: &str = "\
 Examples:
   belljar run -c 'print(1 + 1)'
-  belljar run script.py input.csv --verbose        what follows the script is the script's own
+  belljar run script.py input.csv --verbose        words after the script are its arguments
   echo 'print(6 * 7)' | belljar run -              code from stdin
   belljar run --timeout 5s --memory 256M script.py
-  belljar run --with 'pandas>=2' script.py         packages, or those that its header names
+  belljar run --with 'pandas>=2' script.py         with packages
   belljar run --venv .venv -m pytest               a module, from a virtualenv
   belljar run --collect out -c 'open(\"plot.txt\", \"w\").write(\"x\")'
-  belljar run --workdir . --draft fix.py           list what it would change; --apply keeps it
-  belljar run --each *.py                          many scripts at once, and a table
+  belljar run --workdir . --draft fix.py           list the changes; --apply keeps them
+  belljar run --each *.py                          many scripts at once, with a table
   belljar run --each --jobs 4 --preload csv script.py fix.py -- --fast
 
 Exit code: the program's own; 124 timed out; 137 out of memory; 128+N died by signal N;
-130 cancelled; 125 belljar could not run it. With --each: 0 when every script ended well,
-1 when one did not, 125 when belljar could not run one, 130 cancelled.";
+130 cancelled; 125 belljar could not run it. With --each: 0 if every script ended well,
+1 if one did not, 125 if belljar could not run one, 130 cancelled.";
 
 pub const EXEC: &str = "\
 Examples:
@@ -46,22 +46,22 @@ Examples:
   belljar shell --venv .venv
   belljar shell --mount data:/data --memory 4G
   belljar shell --workdir . --draft
-  belljar shell --timeout 10m                      there is no timeout unless given";
+  belljar shell --timeout 10m                      no timeout unless you give one";
 
 pub const ENV: &str = "\
 Examples:
-  belljar env list                                 what is there: packages, size, last use
-  belljar env build numpy 'pandas>=2'              ahead of time; runs find it again at once
+  belljar env list                                 packages, size and last use of each
+  belljar env build numpy 'pandas>=2'              build ahead of time
   belljar env build -r requirements.txt --script script.py
-  belljar env prune --older-than 30d --dry-run     what would go
-  belljar env prune --max-size 5G                  the least recently used go first";
+  belljar env prune --older-than 30d --dry-run     list what it would remove
+  belljar env prune --max-size 5G                  removes the least recently used first";
 
 pub const PLAN: &str = "\
 Examples:
   belljar plan                                     the defaults
   belljar plan --venv .venv --network loopback
   belljar plan --policy policy.toml --profile ci script.py
-  belljar plan --require-layer cgroup              refused where a layer is missing: exit code 125
+  belljar plan --require-layer cgroup              exits with 125 if the layer is missing
   belljar plan --json";
 
 pub const DOCTOR: &str = "\
@@ -70,7 +70,7 @@ Examples:
   belljar doctor --json
   belljar doctor --quiet && echo sealed works here
 
-Exit code: 0 when the tier sealed works here, 1 otherwise.";
+Exit code: 0 if the tier sealed works here, otherwise 1.";
 
 pub const COMPLETIONS: &str = "\
 Examples:

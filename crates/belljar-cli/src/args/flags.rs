@@ -30,31 +30,31 @@ pub struct PolicyFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Policy")]
 pub struct Base {
-    /// Read a policy from FILE, TOML or a pyproject.toml [env: BELLJAR_POLICY]; no file is read unless named
+    /// Read a policy from FILE (TOML or a pyproject.toml); belljar reads no other policy file [env: BELLJAR_POLICY]
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Use a profile of the file, or a built-in one: strict, data, jupyter
+    /// Use a profile of the policy file, or a built-in profile: strict, data, jupyter
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// The interpreter: a version such as 3.12, or a path
+    /// Use this interpreter: a version such as 3.12, or a path
     #[arg(long, value_name = "VERSION|PATH")]
     pub python: Option<String>,
-    /// Show a virtualenv, read-only
+    /// Show a virtualenv to the guest, read-only
     #[arg(long, value_name = "DIR")]
     pub venv: Option<PathBuf>,
-    /// What the guest can reach [default: none]
+    /// The network that the guest can reach [default: none]
     #[arg(long, value_name = "NETWORK", value_parser = values::network())]
     pub network: Option<Network>,
-    /// Set a variable, or pass one on by name; nothing else is inherited
+    /// Set a variable (NAME=VALUE), or pass on yours (NAME); the guest inherits no others
     #[arg(long, value_name = "NAME=VALUE|NAME", value_parser = values::variable)]
     pub env: Vec<(String, Option<String>)>,
-    /// Leave /usr out: show only what the interpreter needs
+    /// Hide /usr, except for what the interpreter needs
     #[arg(long)]
     pub no_system: bool,
-    /// Show packages that are installed in the interpreter itself, or in one of /usr
+    /// Show packages that are installed in the interpreter itself or in /usr
     #[arg(long)]
     pub site_packages: bool,
-    /// Refuse file locks, with ENOLCK
+    /// Refuse file locks (ENOLCK)
     #[arg(long)]
     pub no_locks: bool,
 }
@@ -63,34 +63,34 @@ pub struct Base {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits (sizes in powers of 1024)")]
 pub struct Limits {
-    /// Wall time, such as 500ms, 30s, 5m, or none [default: 30s]
+    /// Wall-clock time, such as 500ms, 30s, 5m, or none [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::time_or_none)]
     pub timeout: Option<Limit<Duration>>,
-    /// Memory of all its processes together [default: 1G]
+    /// Memory of all processes together [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub memory: Option<u64>,
-    /// Processors, also as a fraction [default: 1]
+    /// Number of processors, such as 2 or 0.5 [default: 1]
     #[arg(long, value_name = "N", value_parser = values::number)]
     pub cpus: Option<f64>,
-    /// Processor time of all its processes together [default: none]
+    /// Processor time of all processes together [default: none]
     #[arg(long, value_name = "TIME", value_parser = values::time_or_none)]
     pub cpu_seconds: Option<Limit<Duration>>,
-    /// Processes and threads [default: 128]
+    /// Number of processes and threads [default: 128]
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub pids: Option<u64>,
-    /// Bytes in /jar, /tmp and /dev/shm together [default: 256M]
+    /// Size of /jar, /tmp and /dev/shm together [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub disk: Option<u64>,
-    /// Files and folders in /jar, /tmp and /dev/shm together [default: 65536]
+    /// Number of files and folders in /jar, /tmp and /dev/shm together [default: 65536]
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub inodes: Option<u64>,
-    /// Open files of one process [default: 1024]
+    /// Number of open files of one process [default: 1024]
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub open_files: Option<u64>,
     /// Size of one file [default: none]
     #[arg(long, value_name = "SIZE", value_parser = values::size_or_none)]
     pub file_size: Option<Limit<u64>>,
-    /// Bytes of stdout, and as many of stderr [default: 1M]
+    /// Size of stdout, and of stderr [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub output: Option<u64>,
 }
@@ -99,16 +99,16 @@ pub struct Limits {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct Folders {
-    /// Show a host file or folder: at the same path and read-only unless told
+    /// Show a file or folder of the host; by default at the same path, read-only
     #[arg(long, value_name = "SRC[:DST][:ro|rw]", value_parser = values::mount)]
     pub mount: Vec<Mount>,
-    /// A host folder as the working directory, writable, in place of a fresh /jar
+    /// Use a folder of the host as the working directory, writable, instead of a fresh /jar
     #[arg(long, value_name = "DIR[:DST]", value_parser = values::workdir)]
     pub workdir: Option<Workdir>,
-    /// List what the run changes in the workdir, and leave the folder as it was
+    /// List the changes that the run makes in the workdir, and leave the folder unchanged
     #[arg(long)]
     pub draft: bool,
-    /// As --draft, and write the changes after a clean exit
+    /// Like --draft, but write the changes if the program exits with 0
     #[arg(long)]
     pub apply: bool,
 }
@@ -117,7 +117,7 @@ pub struct Folders {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Isolation")]
 pub struct Requirements {
-    /// The least tier that is acceptable [default: sealed]
+    /// The weakest isolation tier that you accept [default: sealed]
     #[arg(long, value_name = "TIER", value_parser = values::tier())]
     pub require: Option<Tier>,
     /// Refuse to run unless this layer is enforced in full
@@ -129,10 +129,10 @@ pub struct Requirements {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Dependencies")]
 pub struct Dependencies {
-    /// A package that the guest can import, such as pandas or 'numpy>=2'; built once, in a jar
+    /// Install a package for the guest, such as pandas or 'numpy>=2'
     #[arg(long, value_name = "REQUIREMENT", allow_hyphen_values = true)]
     pub with: Vec<String>,
-    /// Requirements from a requirements.txt, pyproject.toml, pylock.toml or a script's own header
+    /// Install the requirements of a requirements.txt, pyproject.toml, pylock.toml or PEP 723 script
     #[arg(short = 'r', long = "with-requirements", value_name = "FILE")]
     pub requirements: Vec<PathBuf>,
     #[command(flatten)]
@@ -143,16 +143,16 @@ pub struct Dependencies {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Dependencies")]
 pub struct Building {
-    /// Of a pyproject.toml: this group or extra, and not its dependencies
+    /// Install this dependency group or extra of a pyproject.toml instead of its main dependencies
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
-    /// Build packages that have no wheel: their code runs, in the build's jar
+    /// Build packages that have no wheel; their build code runs in a jar with a network
     #[arg(long)]
     pub allow_builds: bool,
-    /// Take packages from addresses that a requirement names
+    /// Allow requirements that name an address (PACKAGE @ URL)
     #[arg(long)]
     pub allow_urls: bool,
-    /// Choose versions anew instead of what was chosen last time
+    /// Choose the newest versions again, instead of those chosen last time
     #[arg(long)]
     pub refresh: bool,
 }
@@ -161,7 +161,7 @@ pub struct Building {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct Collecting {
-    /// Copy what the run left in a fresh /jar to DIR, a new or empty folder
+    /// Copy the files that the run left in /jar to DIR, a new or empty folder
     #[arg(long, value_name = "DIR")]
     pub collect: Option<OsString>,
 }
@@ -170,10 +170,10 @@ pub struct Collecting {
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Printing {
-    /// Print one JSON object instead
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
-    /// Silence belljar's own lines
+    /// Leave out belljar's own lines
     #[arg(short, long)]
     pub quiet: bool,
     /// Trace what belljar does, to stderr (-vv for more; BELLJAR_LOG takes a filter)

@@ -8,17 +8,17 @@ use crate::values;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Many scripts")]
 pub struct Many {
-    /// Run each of several scripts in a jar of its own, some at once, on warm workers; their output comes whole, in the
-    /// order given, and a table at the end; what follows `--` are arguments for every one
+    /// Run several scripts, each in a jar of its own, on warm workers; prints their output in order and a table at the
+    /// end; arguments after `--` are for every script
     #[arg(long)]
     pub each: bool,
-    /// With --each: scripts that run at once [default: number of processors]
+    /// With --each: number of scripts that run at once [default: number of processors]
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub jobs: Option<u64>,
-    /// With --each: import a module once, ahead of all scripts (a single run would gain nothing)
+    /// With --each: import a module once, before all scripts
     #[arg(long, value_name = "MODULE")]
     pub preload: Vec<String>,
-    /// With --each: tell where the time of the workers went, step by step
+    /// With --each: print the time that workers spent in each step
     #[arg(long)]
     pub timings: bool,
 }

@@ -45,7 +45,7 @@ pub struct Plan {
 #[derive(Debug, Args)]
 #[command(override_usage = "belljar exec [OPTIONS] [--] CMD [ARGS]...")]
 pub struct Exec {
-    /// The program, looked for in the jar, and its arguments
+    /// The program, which must exist in the jar, and its arguments
     #[arg(value_name = "CMD", trailing_var_arg = true, num_args = 0..)]
     pub command: Vec<OsString>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub struct ShellArgs {
     pub policy: PolicyFlags,
     #[command(flatten)]
     pub collecting: Collecting,
-    /// Silence belljar's own lines
+    /// Leave out belljar's own lines
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// Trace what belljar does, to stderr (-vv for more)
@@ -78,10 +78,10 @@ pub struct Python {
     /// A script, or `-` for code from stdin, and its arguments
     #[arg(value_name = "SCRIPT", trailing_var_arg = true, num_args = 0..)]
     script: Vec<OsString>,
-    /// Run CODE; what follows are its arguments
+    /// Run CODE; further words are its arguments
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true, num_args = 1.., conflicts_with = "module")]
     code: Option<Vec<OsString>>,
-    /// Run a module as `python -m` does; what follows are its arguments
+    /// Run a module, as `python -m` does; further words are its arguments
     #[arg(short = 'm', value_name = "MODULE", allow_hyphen_values = true, num_args = 1..)]
     module: Option<Vec<OsString>>,
 }

@@ -12,7 +12,7 @@ use crate::python::Version;
 #[non_exhaustive]
 pub enum EnvironmentError {
     /// There is no folder to keep environments in.
-    #[error("there is no folder of your own to keep environments in{}", next_step(self.hint()))]
+    #[error("belljar found no folder of yours for environments{}", next_step(self.hint()))]
     NoFolder,
     /// A folder that others can write to.
     #[error(
@@ -98,7 +98,7 @@ pub enum EnvironmentError {
         path: PathBuf,
     },
     /// It was built and is gone: somebody removes things from the cache folder.
-    #[error("environment {key} was built and is not there{}", next_step(self.hint()))]
+    #[error("environment {key} was built and has disappeared{}", next_step(self.hint()))]
     Vanished {
         /// Its key.
         key: String,
@@ -114,13 +114,13 @@ pub enum EnvironmentError {
 impl Hinted for EnvironmentError {
     fn hint(&self) -> Option<Hint> {
         let step = match self {
-            Self::NoFolder => "set BELLJAR_CACHE_DIR to one",
+            Self::NoFolder => "set BELLJAR_CACHE_DIR to a folder",
             Self::Shared(_) => "set BELLJAR_CACHE_DIR to a folder of your own, or `chmod go-w` it",
             Self::Io { cause, .. } => disk(cause)?,
             Self::NoUv { .. } => "install it with `pip install uv`, or name it with BELLJAR_UV",
             Self::NotUv { .. } => "name the program itself with BELLJAR_UV",
             Self::Variable { example, .. } => return Some(format!("write it as {example}").into()),
-            Self::Settings { .. } => "mend the file, or set UV_NO_CONFIG=1",
+            Self::Settings { .. } => "correct the file, or set UV_NO_CONFIG=1",
             Self::Python { .. } => {
                 return Some(Hint::from("install one that fits, or name it with ").set(Setting::Python));
             }

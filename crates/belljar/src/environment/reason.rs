@@ -89,7 +89,7 @@ fn index(said: &Said) -> Reason {
             .rsplit_once('(')
             .map_or("the index", |(_, url)| url.trim_end_matches(')'));
         return reason(
-            format!("the index {url} wants other credentials, or some at all"),
+            format!("the index {url} needs credentials, or other ones"),
             "give them in its URL, in a netrc, or as UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD",
         );
     }
@@ -103,7 +103,7 @@ fn index(said: &Said) -> Reason {
     if said.has("certificate") {
         return reason(
             format!(
-                "the certificate of {url} is not one that is trusted here: {}",
+                "this machine does not trust the certificate of {url}: {}",
                 said.last()
             ),
             "name the file of its authority with SSL_CERT_FILE",
@@ -111,7 +111,7 @@ fn index(said: &Said) -> Reason {
     }
     if said.has("401 Unauthorized") || said.has("403 Forbidden") {
         return reason(
-            format!("{url} does not let us in: {}", said.last()),
+            format!("{url} denies access: {}", said.last()),
             "give credentials in the URL of the index, in a netrc, or as UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD",
         );
     }
@@ -132,7 +132,7 @@ fn file(said: &Said) -> Reason {
         let (expected, computed) = (hash("Expected: ")?, hash("Computed: ")?);
         return reason(
             format!(
-                "the index gave a file for {package} with another hash than the one that is asked for: {expected} was expected, {computed} came"
+                "the index gave a file for {package} with the wrong hash: expected {expected}, got {computed}"
             ),
             Hint::from("choose versions again with ")
                 .set(Setting::Refresh)
@@ -142,7 +142,7 @@ fn file(said: &Said) -> Reason {
     if let Some((_, names)) = said.around("Package metadata name `") {
         let mut words = names.split('`');
         let (found, wanted) = (words.next()?, words.nth(1)?);
-        return reason(format!("what the index offers as {wanted} is {found}"), DECEIT);
+        return reason(format!("the package that the index offers as {wanted} is {found}"), DECEIT);
     }
     // A build says this of its own package, and has more to tell.
     let package = said.package().filter(|_| !said.has("Failed to build"))?;
@@ -153,7 +153,7 @@ fn file(said: &Said) -> Reason {
             .and_then(|rest| rest.split(')').next());
         return reason(
             format!(
-                "the file of {package} did not come in time ({})",
+                "the file of {package} did not arrive in time ({})",
                 seconds.unwrap_or("too slow")
             ),
             "try again, or allow more seconds with UV_HTTP_TIMEOUT",
@@ -184,7 +184,7 @@ fn file(said: &Said) -> Reason {
             DECEIT,
         );
     }
-    reason(format!("{package} cannot be had: {}", said.last()), SETTINGS)
+    reason(format!("{package} cannot be fetched: {}", said.last()), SETTINGS)
 }
 
 fn build(said: &Said) -> Reason {
@@ -239,7 +239,7 @@ fn versions(said: &Said) -> Reason {
     if let Some(package) = subject(" has no usable wheels").or_else(|| subject(" have no usable wheels")) {
         let package = package.trim_start_matches("all versions of ");
         return reason(
-            format!("there is no wheel of {package}, only its source, and to build that runs its code"),
+            format!("there is no wheel of {package}, only its source, and building that runs its code"),
             Hint::from("allow it, in a jar, with ").set(Setting::AllowBuilds),
         );
     }
@@ -279,7 +279,7 @@ fn versions(said: &Said) -> Reason {
     }
     reason(
         format!("no versions fit together: {clauses}"),
-        "loosen what is asked for",
+        "loosen the requirements",
     )
 }
 

@@ -256,7 +256,7 @@ impl Collect<'_> {
     /// A name that the destination does not take is left out; any other refusal ends the work.
     fn refused(&mut self, index: u32, operation: &'static str, cause: Errno) -> Result<(), FilesError> {
         let reason = match cause {
-            Errno::EXIST => "the destination already has this name, or one that it holds for the same",
+            Errno::EXIST => "the destination already has this name, or treats another name as the same",
             Errno::INVAL | Errno::ILSEQ | Errno::NAMETOOLONG => "the destination does not take this name",
             _ => return Err(self.failed(operation, index, cause)),
         };

@@ -33,7 +33,7 @@ pub fn take(folder: Folder<'_>, changes: &mut Changes, most: u64) -> Vec<OutputF
             Err(FilesError::NotAFile { .. }) => {}
             Err(FilesError::TooLarge { size, .. }) => {
                 let reason =
-                    format!("its {size} bytes are over what is left of the {most} that were asked for");
+                    format!("its {size} bytes do not fit into the rest of the {most} bytes that you asked for");
                 changes.skipped.insert(path.clone(), reason);
             }
             Err(error) => {

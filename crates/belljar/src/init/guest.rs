@@ -253,7 +253,7 @@ fn seal(
     for step in room.plan.steps() {
         if let Step::Rlimits { limits } = step {
             let done = set_limits(limits.iter().filter(|limit| is_open_files(limit)));
-            done.map_err(|error| (super::init::set_up(step), error))?;
+            done.map_err(|error| (super::life::set_up(step), error))?;
         }
     }
     Ok(())

@@ -114,7 +114,7 @@ pub enum PolicyError {
         mounted: PathBuf,
     },
     /// A target in a folder of the host without a place for it.
-    #[error("target {target:?} needs a place in the folder that is shown around it, and {path:?} {problem}{}", next_step(self.hint()))]
+    #[error("target {target:?} must exist in the folder around it, and {path:?} {problem}{}", next_step(self.hint()))]
     Place {
         /// The target.
         target: PathBuf,
@@ -132,7 +132,7 @@ pub enum PolicyError {
         problem: EnvProblem,
     },
     /// `draft` or `apply` without a folder that they are about.
-    #[error("`{key}` needs a workdir: it is that folder's changes that are listed or applied{}", next_step(self.hint()))]
+    #[error("`{key}` needs a workdir, whose changes it lists or applies{}", next_step(self.hint()))]
     NoWorkdir {
         /// `draft` or `apply`.
         key: &'static str,
@@ -151,7 +151,7 @@ impl Hinted for PolicyError {
     fn hint(&self) -> Option<Hint> {
         let step = match self {
             Self::In { problem, .. } => return problem.hint(),
-            Self::Read { .. } => "name a file that is there and that you may read",
+            Self::Read { .. } => "name an existing file that you may read",
             Self::TooLarge { .. } => "name a policy",
             Self::NoTable { .. } => {
                 return Some(Hint::from("add one, or name another file with ").set(Setting::Policy));
@@ -171,7 +171,7 @@ impl Hinted for PolicyError {
             }
             Self::NoProfile { known, .. } => return Some(format!("there are {}", known.join(", ")).into()),
             Self::Path { problem, .. } => problem.hint()?,
-            Self::Link { .. } => "name that instead if it is meant",
+            Self::Link { .. } => "name the target itself if you mean it",
             Self::Mounted { .. } => "name a folder without one, or let the run write the folder itself",
             Self::Place { problem, .. } => problem.hint(),
             Self::Env { problem, .. } => problem.hint()?,

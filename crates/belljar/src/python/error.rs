@@ -129,9 +129,9 @@ impl Hinted for InterpreterError {
             Self::NotFound { .. } => return Some(named("name one with")),
             Self::Request(_) => "write a version such as 3.12, or a path with a slash in it",
             Self::Unreadable { cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
-                return Some(named("name one that you may read with"));
+                return Some(named("name an interpreter that you may read with"));
             }
-            Self::Unreadable { .. } => return Some(named("name one that is there with")),
+            Self::Unreadable { .. } => return Some(named("name an existing interpreter with")),
             Self::NotExecutable(_) => return Some(named("name the program of a CPython with")),
             Self::Shim(_) => return Some(named("name the real interpreter with")),
             Self::NotPython(_) => return Some(named("name a CPython with")),

@@ -249,7 +249,7 @@ fn bad_requests_are_one_clear_line_each() {
         (
             Some("./nowhere"),
             None,
-            "interpreter @/./nowhere cannot be used: No such file or directory (os error 2); name one that is there with .python(PATH)",
+            "interpreter @/./nowhere cannot be used: No such file or directory (os error 2); name an existing interpreter with .python(PATH)",
         ),
         (
             Some("./plain"),

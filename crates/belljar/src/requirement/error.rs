@@ -24,7 +24,7 @@ pub enum RequirementError {
         column: usize,
     },
     /// A character that no requirement has.
-    #[error("cannot read `{item}` at column {column}: '{}' is no part of a requirement{}", .character.escape_default(), next_step(self.hint()))]
+    #[error("cannot read `{item}` at column {column}: '{}' cannot be part of a requirement{}", .character.escape_default(), next_step(self.hint()))]
     Character {
         /// The item.
         item: String,
@@ -169,7 +169,7 @@ pub enum RequirementError {
         known: &'static str,
     },
     /// Dependencies that only a build of the project would tell.
-    #[error("`{key}` is dynamic: only building the project would tell{}", next_step(self.hint()))]
+    #[error("`{key}` is dynamic: only building the project would show its value{}", next_step(self.hint()))]
     Dynamic {
         /// The key.
         key: &'static str,
@@ -183,7 +183,7 @@ pub enum RequirementError {
         known: Vec<String>,
     },
     /// One name, twice.
-    #[error("there are two groups `{group}`, which are one name{}", next_step(self.hint()))]
+    #[error("two groups have the same normalised name, `{group}`{}", next_step(self.hint()))]
     TwoGroups {
         /// The name.
         group: String,
@@ -203,7 +203,7 @@ pub enum RequirementError {
         name: String,
     },
     /// A lock file of another format.
-    #[error("lock file of version `{version}`, and belljar reads 1.x{}", next_step(self.hint()))]
+    #[error("the lock file has version `{version}`, and belljar reads 1.x{}", next_step(self.hint()))]
     LockVersion {
         /// The version.
         version: String,
@@ -232,7 +232,7 @@ pub enum RequirementError {
     #[error("there is no `# /// script` block{}", next_step(self.hint()))]
     NoBlock,
     /// A file of a kind that belljar does not read.
-    #[error("{} is none of *.txt, *.in, pyproject.toml, pylock.toml, pylock.*.toml and *.py{}", file.display(), next_step(self.hint()))]
+    #[error("{} is not a file of requirements (*.txt, *.in, pyproject.toml, pylock.toml, pylock.*.toml or *.py){}", file.display(), next_step(self.hint()))]
     UnknownFile {
         /// The file.
         file: PathBuf,
@@ -276,7 +276,7 @@ impl Hinted for RequirementError {
                     format!("ask for {distribution}; a package that is called {item} itself must be pinned: {item}==VERSION").into(),
                 );
             }
-            Self::Standard { .. } => "leave it out: every guest can import it",
+            Self::Standard { .. } => "leave it out: every guest has it",
             Self::Url { .. } => return Some(Hint::from("allow that with ").set(Setting::AllowUrls)),
             // What is wrong with these says what to write.
             Self::Link { .. } | Self::Toml { .. } => return None,
@@ -313,7 +313,7 @@ impl Hinted for RequirementError {
             Self::NoGroup { known, .. } if known.is_empty() => "there are none",
             Self::NoGroup { known, .. } => return Some(format!("there are {}", known.join(", ")).into()),
             Self::TwoGroups { .. } => "rename one",
-            Self::Cycle { .. } => "take the circle apart",
+            Self::Cycle { .. } => "remove one of the includes",
             Self::Source { .. } => "remove the source, or the requirement",
             Self::LockVersion { .. } => "write it again, for example with `uv export --format pylock.toml`",
             Self::LockedPath { .. } => "take it from the index, or from a URL",
@@ -345,8 +345,8 @@ impl RequirementError {
 /// What to do about a file that cannot be read.
 fn unread(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::NotFound => "name a file that is there",
-        io::ErrorKind::PermissionDenied => "let yourself read it (`ls -l` shows whose it is)",
+        io::ErrorKind::NotFound => "name an existing file",
+        io::ErrorKind::PermissionDenied => "make it readable for you (`ls -l` shows the owner)",
         io::ErrorKind::InvalidData => "save it as UTF-8",
         _ => "name a plain file",
     }

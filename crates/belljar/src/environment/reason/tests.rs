@@ -82,14 +82,14 @@ fn sources_and_other_platforms() {
         &unsolved(
             "Because lib==1 has no usable wheels and only lib==1 is available, we can conclude that all versions of lib cannot be used.",
         ),
-        "there is no wheel of lib==1, only its source, and to build that runs its code",
+        "there is no wheel of lib==1, only its source, and building that runs its code",
         "--allow-builds",
     );
     told(
         &unsolved(
             "Because all versions of lib have no usable wheels and you require lib, we can conclude that your requirements are unsatisfiable.",
         ),
-        "there is no wheel of lib, only its source, and to build that runs its code",
+        "there is no wheel of lib, only its source, and building that runs its code",
         "--allow-builds",
     );
     told(
@@ -105,7 +105,7 @@ fn sources_and_other_platforms() {
 fn files_that_are_not_what_they_should_be() {
     told(
         "error: Failed to download `lib==1`\n  cause: Hash mismatch for `lib==1`\n\n         Expected:\n           sha256:00\n\n         Computed:\n           sha256:ff\n",
-        "the index gave a file for lib==1 with another hash than the one that is asked for: sha256:00 was expected, sha256:ff came",
+        "the index gave a file for lib==1 with the wrong hash: expected sha256:00, got sha256:ff",
         "--refresh",
     );
     told(
@@ -134,7 +134,7 @@ fn indexes_out_of_reach() {
         )
     ));
     assert!(
-        what.contains("http://h/simple/ wants") && next.in_flags().contains("netrc"),
+        what.contains("http://h/simple/ needs") && next.in_flags().contains("netrc"),
         "{what}; {next}"
     );
 }

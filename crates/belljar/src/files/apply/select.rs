@@ -42,7 +42,7 @@ pub(super) fn select<'a>(
         if taken_up {
             skipped.insert(
                 display(&change.path),
-                "not made: what is in its place stays, because something in that is left out".into(),
+                "not made: the folder in its place stays, because a path in it is left out".into(),
             );
         }
         !taken_up

@@ -264,7 +264,7 @@ fn paths_and_variables_are_refused_where_they_stand() {
         ),
         (
             "draft = true",
-            "`draft` needs a workdir: it is that folder's changes that are listed or applied; add for example workdir = \"/home/me/project\"",
+            "`draft` needs a workdir, whose changes it lists or applies; add for example workdir = \"/home/me/project\"",
         ),
         (
             "env = { LD_PRELOAD = \"x\" }",

@@ -65,14 +65,14 @@ fn text(error: &PythonError) -> Option<String> {
             "input() found no more on standard input; write the value into the code, or pipe it in".into()
         }
         "StopIteration" => "the iterator is used up; use a for loop, or next(it, default)".into(),
-        "NotImplementedError" => "this method is to be written in a subclass".into(),
+        "NotImplementedError" => "a subclass must implement this method".into(),
         "OverflowError" => "the number is too large for this operation; use int or decimal, or smaller values".into(),
         "IsADirectoryError" => "that path is a folder; name a file in it".into(),
         "NotADirectoryError" => "a part of that path is a file, not a folder".into(),
-        "FileExistsError" => "it is there already; use exist_ok=True, or another name".into(),
+        "FileExistsError" => "it already exists; use exist_ok=True, or another name".into(),
         "TimeoutError" => "the operation took longer than its own timeout; give it more, or do less at once".into(),
         "KeyboardInterrupt" => return None,
-        "BrokenPipeError" => "the reader of this pipe has gone".into(),
+        "BrokenPipeError" => "the reader of this pipe has ended".into(),
         "CalledProcessError" => "the program failed; run it with capture_output=True and print its stderr".into(),
         _ => return None,
     };
@@ -221,7 +221,7 @@ fn value(message: &str) -> Option<String> {
     } else if message.contains("is not in list") || message.contains("x not in list") {
         "check with `in` first"
     } else if message.contains("time data") && message.contains("does not match format") {
-        "the date is written otherwise than the format says; print it, and change the format"
+        "the date does not match the format; print it, and change the format"
     } else if message.contains("embedded null byte") {
         "the path has a zero byte in it"
     } else if message.contains("could not be broadcast") || message.contains("shapes") {
@@ -251,7 +251,7 @@ fn syntax(error: &PythonError) -> Option<String> {
         let bracket = between(message, "'", "'").unwrap_or("bracket");
         format!("close the {bracket} that is opened{at}")
     } else if message.contains("unmatched") || message.contains("does not match opening") {
-        format!("a bracket is closed that was not opened{at}, or with the wrong one")
+        format!("a bracket is closed{at} that was not opened, or with the wrong kind of bracket")
     } else if message.contains("unterminated") {
         format!("the string is not closed{at}; use three quotes for more than one line")
     } else if message.contains("f-string") {
@@ -275,7 +275,7 @@ fn syntax(error: &PythonError) -> Option<String> {
     } else if message.contains("leading zeros") {
         "write whole numbers without leading zeros, octal ones with 0o".to_owned()
     } else {
-        format!("Python cannot read the code{at}; the slip is there or just before")
+        format!("Python cannot read the code{at}; the mistake is there or just before")
     };
     Some(text)
 }

@@ -22,7 +22,7 @@ pub(super) fn hint(error: &PythonError, context: &HintContext) -> Option<Hint> {
             Hint::code("a jar cannot install packages")
                 .say("; name what it needs with ")
                 .set(Setting::Dependencies)
-                .say(", and it is there from the start"),
+                .say(", and belljar installs it before the run"),
         );
     }
     if standard_library().any(|name| name == top) {

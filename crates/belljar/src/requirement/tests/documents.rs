@@ -74,9 +74,9 @@ fn a_project_that_cannot_be_read() {
     for (group, message) in [
         (
             Some("loop"),
-            "project.optional-dependencies.loop: group `loop` includes itself; take the circle apart",
+            "project.optional-dependencies.loop: group `loop` includes itself; remove one of the includes",
         ),
-        (Some("a"), "group `a` includes itself; take the circle apart"),
+        (Some("a"), "group `a` includes itself; remove one of the includes"),
         (
             Some("number"),
             "`dependency-groups.number` must be a list of strings; write for example [\"pandas>=2\"]",
@@ -116,7 +116,7 @@ fn a_project_that_cannot_be_read() {
         ),
         (
             "[project]\ndynamic = ['dependencies']",
-            "`dependencies` is dynamic: only building the project would tell; list the dependencies in the file, or in a group",
+            "`dependencies` is dynamic: only building the project would show its value; list the dependencies in the file, or in a group",
         ),
         (
             "[project]\ndependencies = 'x'",
@@ -140,11 +140,11 @@ fn a_project_that_cannot_be_read() {
         ),
         (
             "[project]\nname = 'x'\ndependencies = ['x']",
-            "project.dependencies: group `dependencies` includes itself; take the circle apart",
+            "project.dependencies: group `dependencies` includes itself; remove one of the includes",
         ),
         (
             "[project]\n[dependency-groups]\na-b = []\nA_B = []",
-            "there are two groups `a-b`, which are one name; rename one",
+            "two groups have the same normalised name, `a-b`; rename one",
         ),
         (
             "[project]\n[dependency-groups]\n'a b' = []",
@@ -304,7 +304,7 @@ fn files_are_read_by_their_names() {
         (
             file("other.toml", b""),
             None,
-            "is none of *.txt, *.in, pyproject.toml",
+            "is not a file of requirements (*.txt, *.in, pyproject.toml",
         ),
         (
             folder.path().join("nothing.txt"),

@@ -213,7 +213,7 @@ fn a_mistake_is_told_with_what_was_expected() {
         ("", "cannot read `` at column 1: expected the name of a package"),
         (
             "numpy\nevil",
-            "cannot read `numpy\\nevil` at column 6: '\\n' is no part of a requirement",
+            "cannot read `numpy\\nevil` at column 6: '\\n' cannot be part of a requirement",
         ),
         (
             "-r x.txt",
@@ -291,11 +291,11 @@ fn the_name_of_a_module_is_no_requirement() {
         ),
         (
             "json",
-            "`json` is a module of the standard library; leave it out: every guest can import it",
+            "`json` is a module of the standard library; leave it out: every guest has it",
         ),
         (
             "ConfigParser",
-            "`ConfigParser` is a module of the standard library; leave it out: every guest can import it",
+            "`ConfigParser` is a module of the standard library; leave it out: every guest has it",
         ),
     ] {
         assert_eq!(refusal(text, ALL), told);

@@ -71,11 +71,11 @@ fn what_is_refused_is_told_with_its_line() {
         ),
         (
             "a\x0c\n",
-            "line 1: cannot read `a\\u{c}` at column 2: '\\u{c}' is no part of a requirement",
+            "line 1: cannot read `a\\u{c}` at column 2: '\\u{c}' cannot be part of a requirement",
         ),
         (
             "a\rb",
-            "line 1: cannot read `a\\rb` at column 2: '\\r' is no part of a requirement",
+            "line 1: cannot read `a\\rb` at column 2: '\\r' cannot be part of a requirement",
         ),
         (
             "a#b",

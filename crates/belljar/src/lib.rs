@@ -53,6 +53,7 @@ pub mod hint;
 pub mod host;
 mod jar;
 pub mod job;
+mod named;
 mod nearest;
 pub mod outcome;
 pub mod parcel;

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use belljar_linux::cgroup::Limits;
-use rustix::process::{Pid, Resource, Rlimit};
+use rustix::process::{Pid, Rlimit};
 use rustix::thread::CpuSet;
 
 use super::worker::Worker;
 use crate::error::Error;
 use crate::files::{self, Folder};
 use crate::job::{Job, Program, Sink, Stdin};
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 use crate::warden::foreign::Control;
 use crate::warden::init::{Init, pid_of};
 use crate::warden::outgoing::Outgoing;
@@ -117,36 +117,24 @@ fn write(folder: &OwnedFd, path: &Path, content: &[u8], mode: u32) -> Result<(),
 
 /// Lowers the limits on memory and processes to those of the plan, by the cgroup or process by process.
 fn tighten(plan: &Plan, worker: &Worker) -> Result<(), Error> {
-    for step in plan.steps() {
-        match (step, &worker.group) {
-            (Step::Cgroup { memory, pids, .. }, Some(group)) => {
-                let limits = Limits {
-                    memory: Some(*memory),
-                    pids: Some(*pids),
-                    ..Limits::default()
-                };
-                group
-                    .tighten(&limits)
-                    .map_err(|error| Error::setup("lower the job's limits", std::io::Error::other(error)))?;
-            }
-            (Step::Rlimits { limits }, _) => {
-                let pid = Pid::from_raw(pid_of(worker.parked.worker.as_fd()) as i32);
-                for limit in limits {
-                    let resource = match limit.name.as_str() {
-                        "data" => Resource::Data,
-                        "nproc" => Resource::Nproc,
-                        _ => continue,
-                    };
-                    let pair = Rlimit {
-                        current: Some(limit.soft),
-                        maximum: Some(limit.hard),
-                    };
-                    rustix::process::prlimit(pid, resource, pair)
-                        .map_err(|error| Error::setup("lower the job's limits", error))?;
-                }
-            }
-            _ => {}
-        }
+    if let (Some(wanted), Some(group)) = (plan.cgroup(), &worker.group) {
+        let limits = Limits {
+            memory: Some(wanted.memory),
+            pids: Some(wanted.pids),
+            ..Limits::default()
+        };
+        group
+            .tighten(&limits)
+            .map_err(|error| Error::setup("lower the job's limits", std::io::Error::other(error)))?;
+    }
+    let pid = Pid::from_raw(pid_of(worker.parked.worker.as_fd()) as i32);
+    for limit in plan.rlimits().iter().filter(|limit| limit.resource.is_a_jobs()) {
+        let pair = Rlimit {
+            current: Some(limit.soft),
+            maximum: Some(limit.hard),
+        };
+        rustix::process::prlimit(pid, limit.resource.kernel(), pair)
+            .map_err(|error| Error::setup("lower the job's limits", error))?;
     }
     Ok(())
 }

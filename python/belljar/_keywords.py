@@ -16,6 +16,7 @@ OnOutput: TypeAlias = Callable[[str, str], object] | Callable[[str, str], Awaita
 class PolicyKeywords(TypedDict, total=False):
     """Every key of docs/reference/policy.md, and the keywords for packages and modules."""
 
+    # generated: keys
     python: Path | None
     venv: Path | None
     system: bool | None
@@ -40,6 +41,7 @@ class PolicyKeywords(TypedDict, total=False):
     require: Literal["sealed", "screened"] | None
     require_layers: Sequence[str] | None
     profile: Literal["default", "strict", "data", "jupyter"] | None
+    # end
     preload: Sequence[str] | None
     modules: Sequence[Path | ModuleType] | None
     dependencies: Sequence[str] | Literal["auto"] | None

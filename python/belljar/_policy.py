@@ -8,6 +8,7 @@ import os
 import sys
 from datetime import timedelta
 
+from . import _keys
 from ._quantity import seconds, size
 
 TYPE_CHECKING = False
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-LAYERS = "namespaces root privileges seccomp landlock cgroup rlimits descriptors clock".split()
 #: Dependencies that the code itself says.
 AUTO = "auto"
-PROFILES = ("default", "strict", "data", "jupyter")
 
 
 def wrong(key: str, value: object, wanted: str, kind: type[Exception] = ValueError) -> Exception:
@@ -39,11 +38,11 @@ def a_size(least: int, most: int, example: str, none: bool = False) -> Callable[
     return check
 
 
-def a_count(least: int, most: int, example: int) -> Callable[[str, Any], Any]:
+def a_count(least: int, most: int, example: str, _none: bool = False) -> Callable[[str, Any], Any]:
     def check(key: str, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int):
             raise wrong(key, value, f"is no whole number, such as {example}", TypeError)
-        return within(key, value, value, least, most, str(example))
+        return within(key, value, value, least, most, example)
 
     return check
 
@@ -56,24 +55,31 @@ def within(key: str, value: object, number: float, least: float, most: float, ex
     return number
 
 
-def a_duration(key: str, value: Any) -> Any:
-    if value == "none":
-        return value
-    if isinstance(value, timedelta):
-        value = value.total_seconds()
-    number = seconds(value)
-    if number is None or number != number:
-        kind = ValueError if isinstance(value, (str, float)) else TypeError
-        raise wrong(key, value, 'is no duration; write 30, "500ms", "2m" or "none"', kind)
-    return within(key, value, number, 0.001, 366 * 86_400, "30")
+def a_duration(least: float, most: float, example: str, none: bool = False) -> Callable[[str, Any], Any]:
+    def check(key: str, value: Any) -> Any:
+        if none and value == "none":
+            return value
+        if isinstance(value, timedelta):
+            value = value.total_seconds()
+        number = seconds(value)
+        if number is None or number != number:
+            kind = ValueError if isinstance(value, (str, float)) else TypeError
+            raise wrong(key, value, 'is no duration; write 30, "500ms", "2m" or "none"', kind)
+        return within(key, value, number, least, most, example)
+
+    return check
 
 
-def an_amount(key: str, value: Any) -> Any:
-    if value == "none" and key == "cpu_seconds":
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise wrong(key, value, "is no number, such as 0.5", TypeError)
-    return within(key, value, value, 0.001, 1e9, "1.0") if value == value else within(key, value, 0, 1, 1, "1.0")
+def an_amount(least: float, most: float, example: str, none: bool = False) -> Callable[[str, Any], Any]:
+    def check(key: str, value: Any) -> Any:
+        if none and value == "none":
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise wrong(key, value, "is no number, such as 0.5", TypeError)
+        # What is not a number is in no range.
+        return within(key, value, value if value == value else least - 1, least, most, example)
+
+    return check
 
 
 def a_switch(key: str, value: Any) -> bool:
@@ -149,8 +155,11 @@ def names(key: str, value: Any) -> list[str]:
     return list(value)
 
 
-def layers(key: str, value: Any) -> list[str]:
-    return [a_choice(*LAYERS)(key, name) for name in names(key, value)]
+def layers(*known: str) -> Callable[[str, Any], list[str]]:
+    def check(key: str, value: Any) -> list[str]:
+        return [a_choice(*known)(key, name) for name in names(key, value)]
+
+    return check
 
 
 def modules(key: str, value: Any) -> list[str]:
@@ -183,32 +192,24 @@ def exceptions(key: str, value: Any) -> list[type[Exception]]:
     return list(value)
 
 
+#: What checks a value of each kind, once it is told what bounds it.
+KINDS: dict[str, Callable[..., Callable[[str, Any], Any]]] = {
+    "python": lambda: a_python,
+    "path": lambda: a_path,
+    "switch": lambda: a_switch,
+    "choice": a_choice,
+    "mounts": lambda: mounts,
+    "workdir": lambda: a_workdir,
+    "variables": lambda: variables,
+    "duration": a_duration,
+    "size": a_size,
+    "amount": an_amount,
+    "count": a_count,
+    "layers": layers,
+}
 #: Every key of a policy document, and what checks it.
 KEYS: dict[str, Callable[[str, Any], Any]] = {
-    "python": a_python,
-    "venv": a_path,
-    "system": a_switch,
-    "site_packages": a_switch,
-    "locks": a_switch,
-    "network": a_choice("none", "loopback", "host"),
-    "mount": mounts,
-    "workdir": a_workdir,
-    "draft": a_switch,
-    "apply": a_switch,
-    "env": variables,
-    "timeout": a_duration,
-    "memory": a_size(16 << 20, 1 << 44, "512M"),
-    "cpus": an_amount,
-    "cpu_seconds": an_amount,
-    "pids": a_count(2, 1 << 22, 128),
-    "disk": a_size(64 << 10, 1 << 44, "256M"),
-    "inodes": a_count(64, 1 << 32, 65_536),
-    "open_files": a_count(16, 1 << 20, 1024),
-    "file_size": a_size(1, 1 << 44, "100M", none=True),
-    "output": a_size(1, 1 << 40, "1M"),
-    "require": a_choice("sealed", "screened"),
-    "require_layers": layers,
-    "profile": a_choice(*PROFILES),
+    name: KINDS[kind](*bounds) for name, (kind, *bounds) in _keys.KEYS.items()
 }
 #: What a sandbox takes besides.
 MORE: dict[str, Callable[[str, Any], Any]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from datetime import timedelta
 from importlib import import_module
@@ -12,7 +13,7 @@ import pytest
 from support import ROOT, skip
 
 import belljar
-from belljar import _keywords, _policy
+from belljar import _keys, _keywords, _policy
 
 
 def documented() -> dict[str, tuple[str, str]]:
@@ -39,6 +40,30 @@ def test_the_documented_example_of_a_key_is_taken_by_package_and_binary(key: str
     if key == "python":
         value = f"{sys.version_info[0]}.{sys.version_info[1]}"
     assert belljar.run("print(1)", **{key: value}).check().stdout == "1\n"
+
+
+LIMITS = {
+    name: bounds for name, (kind, *bounds) in _keys.KEYS.items() if kind in ("size", "count", "amount", "duration")
+}
+
+
+@pytest.mark.parametrize("key", sorted(LIMITS))
+def test_the_range_of_a_limit_is_the_binary_s(key: str) -> None:
+    least, most = LIMITS[key][:2]
+    flag = f"--{key.replace('_', '-')}"
+
+    def planned(value: float) -> bool:
+        told = f"{value:.6f}" if isinstance(value, float) else str(value)
+        return subprocess.run([belljar.find(), "plan", flag, told], capture_output=True).returncode == 0
+
+    inside = [least, most]
+    outside = [least / 2 if isinstance(least, float) else least - 1, most + 1]
+    assert [planned(value) for value in (*inside, *outside)] == [True, True, False, False]
+    for value in inside:
+        belljar.Policy({key: value})
+    for value in outside:
+        with pytest.raises(ValueError, match=f"{key}="):
+            belljar.Policy({key: value})
 
 
 @pytest.mark.parametrize(

@@ -196,8 +196,8 @@ both! {
         let mut plan = jar.plan().clone();
         for step in plan.steps_mut() {
             if let belljar::plan::Step::Rlimits { limits } = step {
-                limits.retain(|limit| limit.name != "cpu");
-                limits.push(belljar::plan::Rlimit { name: "cpu".into(), soft: 1000, hard: 1000 });
+                limits.retain(|limit| limit.resource != belljar::plan::Resource::Cpu);
+                limits.push(belljar::plan::Rlimit { resource: belljar::plan::Resource::Cpu, soft: 1000, hard: 1000 });
             }
         }
         let jar = Sandbox::from_plan(plan).expect("a sandbox").with_preload(["sets_no_limits"]).expect("a name");

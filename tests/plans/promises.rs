@@ -2,7 +2,7 @@
 
 use belljar::host::{Cgroup, Userns};
 use belljar::outcome::State;
-use belljar::plan::{Namespace, Step};
+use belljar::plan::{Namespace, Resource, Step};
 use belljar::policy::{Access, Layer, Network, Tier};
 use belljar::{Host, Plan, Policy};
 use proptest::prelude::*;
@@ -198,28 +198,28 @@ fn limits_hold(plan: &Plan, policy: &Policy, host: &Host, case: &str) {
         },
         Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == controller),
     };
-    let limit = |wanted: &str| {
+    let limit = |wanted: Resource| {
         plan.steps().iter().find_map(|step| match step {
             Step::Rlimits { limits } => limits
                 .iter()
-                .find(|limit| limit.name == wanted)
+                .find(|limit| limit.resource == wanted)
                 .map(|limit| limit.hard),
             _ => None,
         })
     };
     // What no cgroup counts, each process is held to.
     assert_eq!(
-        limit("data"),
+        limit(Resource::Data),
         (!counted("memory")).then_some(policy.limits.memory),
         "{case}"
     );
     // Processes are held to it everywhere, and a whole jar to it as well where a cgroup counts them.
-    assert_eq!(limit("nproc"), Some(policy.limits.pids + 1), "{case}");
+    assert_eq!(limit(Resource::Nproc), Some(policy.limits.pids + 1), "{case}");
     let pinned = plan.steps().iter().any(|step| step.name() == "affinity");
     assert_eq!(pinned, !counted("cpu"), "{case}");
     // Exactly 1 keeps cores from a handler behind a pipe; 0 does not.
-    assert_eq!(limit("core"), Some(1), "{case}");
-    assert_eq!(limit("nofile"), Some(policy.limits.open_files), "{case}");
+    assert_eq!(limit(Resource::Core), Some(1), "{case}");
+    assert_eq!(limit(Resource::Nofile), Some(policy.limits.open_files), "{case}");
     let deadline = plan.steps().iter().any(|step| step.name() == "deadline");
     assert_eq!(deadline, policy.limits.timeout.is_some(), "{case}");
 }

@@ -12,7 +12,7 @@ pub mod shell;
 use std::path::PathBuf;
 
 use belljar::job::Collect;
-use belljar::policy::{Network, WorkdirMode};
+use belljar::policy::WorkdirMode;
 use belljar::{Environment, Job, Policy};
 
 use crate::engine;
@@ -44,7 +44,7 @@ fn carry_out_in<T>(
     if collect.is_some() && policy.workdir.is_some() {
         return Err(no_fresh_jar());
     }
-    if policy.network == Network::Host {
+    if !policy.network.has_own_namespace() {
         printer.say(
             Weight::Warning,
             "THE NETWORK IS SHARED: the guest can reach whatever this host can (--network host)",

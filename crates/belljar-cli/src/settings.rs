@@ -8,7 +8,7 @@ use belljar::policy::PolicyDocument;
 
 use crate::args::PolicyFlags;
 use crate::failure::Failure;
-use crate::values::{self, absolute};
+use crate::values::absolute;
 
 /// The policy that the flags ask for.
 pub fn policy(flags: &PolicyFlags) -> Result<Policy, Failure> {
@@ -18,7 +18,7 @@ pub fn policy(flags: &PolicyFlags) -> Result<Policy, Failure> {
 /// As [`policy`], with a timeout only where one is given: someone is at the keyboard.
 pub fn interactive(flags: &PolicyFlags) -> Result<Policy, Failure> {
     let mut document = document(flags)?;
-    document.timeout.get_or_insert(None);
+    document.limits.entry("timeout").or_insert(None);
     Ok(document.resolve()?)
 }
 
@@ -77,18 +77,7 @@ fn typed(flags: &PolicyFlags) -> Result<PolicyDocument, Failure> {
         // Someone who types --draft wants nothing written, whatever the file says.
         apply: (folders.apply || folders.draft).then_some(folders.apply),
         env: base.env.iter().cloned().collect(),
-        timeout: limits.timeout.map(|values::Limit(timeout)| timeout),
-        memory: limits.memory,
-        cpus: limits.cpus,
-        cpu_seconds: limits
-            .cpu_seconds
-            .map(|values::Limit(time)| time.map(|time| time.as_secs_f64())),
-        pids: limits.pids,
-        disk: limits.disk,
-        inodes: limits.inodes,
-        open_files: limits.open_files,
-        file_size: limits.file_size.map(|values::Limit(size)| size),
-        output: limits.output,
+        limits: limits.0.clone(),
         require: require.require,
         require_layers: (!layers.is_empty()).then(|| layers.clone()),
         profiles: Default::default(),

@@ -8,10 +8,6 @@ use std::time::Duration;
 use belljar::policy::{Layer, Mount, Network, Tier, Workdir, parse_duration, parse_size};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// A limit that can be switched off with `none`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit<T>(pub Option<T>);
-
 /// One of a few names.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     names: [(&'static str, T); N],
@@ -24,16 +20,12 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
 
 /// Reads what the guest can reach.
 pub fn network() -> impl TypedValueParser<Value = Network> {
-    one_of([
-        ("none", Network::None),
-        ("loopback", Network::Loopback),
-        ("host", Network::Host),
-    ])
+    one_of(Network::ALL.map(|network| (network.name(), network)))
 }
 
 /// Reads a tier.
 pub fn tier() -> impl TypedValueParser<Value = Tier> {
-    one_of([("sealed", Tier::Sealed), ("screened", Tier::Screened)])
+    one_of(Tier::ALL.map(|tier| (tier.name(), tier)))
 }
 
 /// Reads a layer.
@@ -110,41 +102,12 @@ pub fn count(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| "write a whole number such as 128")
 }
 
-/// Reads a number.
-pub fn number(text: &str) -> Result<f64, &'static str> {
-    text.parse().map_err(|_| "write a number such as 2 or 0.5")
-}
-
 /// Reads a size such as 512M.
 pub fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "write a size such as 512M or 2G".to_owned())
 }
 
-/// Reads a size, or `none`.
-pub fn size_or_none(text: &str) -> Result<Limit<u64>, String> {
-    or_none(text, size)
-}
-
 /// Reads an age such as 30d or 12h.
 pub fn age(text: &str) -> Result<Duration, String> {
-    let days = text
-        .strip_suffix('d')
-        .and_then(|days| days.parse::<u64>().ok()?.checked_mul(86_400));
-    let read = days.map(Duration::from_secs).or_else(|| parse_duration(text));
-    read.ok_or_else(|| "write a time such as 30d or 12h".to_owned())
-}
-
-/// Reads a time such as 30s, or `none`.
-pub fn time_or_none(text: &str) -> Result<Limit<Duration>, String> {
-    or_none(text, |text| {
-        parse_duration(text).ok_or_else(|| "write a time such as 500ms, 30s or 5m, or none".to_owned())
-    })
-}
-
-fn or_none<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Limit<T>, String> {
-    if text == "none" {
-        Ok(Limit(None))
-    } else {
-        read(text).map(|value| Limit(Some(value)))
-    }
+    parse_duration(text).ok_or_else(|| "write a time such as 30d or 12h".to_owned())
 }

@@ -5,6 +5,7 @@
 
 mod bench;
 mod family;
+mod keys;
 mod links;
 mod promises;
 mod references;

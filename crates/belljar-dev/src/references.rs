@@ -1,11 +1,11 @@
-//! Generated parts of the reference: the key table, the help of each command, the system calls. `make docs` writes them,
-//! `make check` compares them.
+//! Generated pages and sections: the key table in each of its forms, the help of each command, the system calls. `make docs`
+//! writes them, `make check` compares them.
 
 use std::fmt::Write;
 
 use anyhow::{Context, bail};
 
-use crate::{repository, syscalls, wrap};
+use crate::{keys, repository, syscalls, wrap};
 
 /// What the tests compare with what the binary prints, so that a page needs no binary.
 const HELP: &str = "tests/fronts/snapshots/fronts__help__help";
@@ -31,6 +31,9 @@ pub fn generate(check: bool) -> anyhow::Result<()> {
             "docs/reference/policy.md",
             section("docs/reference/policy.md", "keys", &belljar::policy::reference())?,
         ),
+        ("docs/reference/policy.schema.json", keys::schema()?),
+        ("python/belljar/_keys.py", keys::python()?),
+        ("python/belljar/_keywords.py", keywords()?),
         (
             "docs/decisions/index.md",
             section("docs/decisions/index.md", "list", &decisions()?)?,
@@ -69,6 +72,18 @@ fn between(page: &str, name: &str, text: &str) -> Option<String> {
     let (before, rest) = page.split_once(&begin)?;
     let (_, after) = rest.split_once(end)?;
     Some(format!("{before}{begin}\n{}\n\n{end}{after}", text.trim_end()))
+}
+
+/// The types of the keywords, which stand among others.
+fn keywords() -> anyhow::Result<String> {
+    let path = "python/belljar/_keywords.py";
+    let page = repository::read(path)?;
+    let (begin, end) = ("    # generated: keys\n", "    # end\n");
+    let parts = page
+        .split_once(begin)
+        .and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) = parts.with_context(|| format!("{path} has no section keys"))?;
+    Ok(format!("{before}{begin}{}{end}{after}", keys::types()?))
 }
 
 /// Every decision by its title.

@@ -28,8 +28,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use crate::client;
 use crate::error::Error;
 use crate::init::Handed;
-use crate::plan::{Namespace, Plan, Step};
-use crate::policy::Access;
+use crate::plan::{Namespace, Plan};
 use crate::talk::{self, Asked, Opening, Spec};
 use crate::tree::Tree;
 
@@ -134,19 +133,11 @@ pub(crate) fn unfit(plan: &Plan) -> Option<&'static str> {
         Namespace::Ipc,
         Namespace::Uts,
     ];
-    let mut namespaces = false;
-    for step in plan.steps() {
-        match step {
-            Step::Overlay { .. } => return Some("a draft belongs to one run"),
-            Step::Bind {
-                access: Access::ReadWrite,
-                ..
-            } => return Some("a template is not shown a folder of the host that can be written"),
-            Step::Namespaces { kinds } => namespaces = needed.iter().all(|kind| kinds.contains(kind)),
-            _ => {}
-        }
+    if let Some(reason) = plan.is_cold_only() {
+        return Some(reason);
     }
-    (!namespaces).then_some("a template shares no namespace with the host")
+    let own = needed.iter().all(|kind| plan.has_own(*kind));
+    (!own).then_some("a template shares no namespace with the host")
 }
 
 impl Cabinet {

@@ -17,7 +17,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::files::Obeyed;
 use crate::job::Job;
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 use crate::runtime::RuntimeFile;
 
 pub(crate) use clerk::Clerk;
@@ -53,11 +53,4 @@ pub(crate) struct Room<'a> {
     pub enters_group: bool,
     /// The guest's control socket.
     pub control: Option<OwnedFd>,
-}
-
-impl Room<'_> {
-    /// Whether the plan has such a step.
-    pub(crate) fn has(&self, which: impl Fn(&Step) -> bool) -> bool {
-        self.plan.steps().iter().any(which)
-    }
 }

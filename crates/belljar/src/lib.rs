@@ -57,6 +57,7 @@ pub mod host;
 mod init;
 mod jar;
 pub mod job;
+mod named;
 mod nearest;
 pub mod outcome;
 pub mod parcel;

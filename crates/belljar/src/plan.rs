@@ -4,10 +4,13 @@
 
 mod display;
 mod environment;
+mod hands;
+mod questions;
 mod refusal;
 mod report;
 mod require;
 mod resolve;
+mod rlimit;
 mod shown;
 mod step;
 mod tighten;
@@ -22,9 +25,12 @@ use crate::outcome::Isolation;
 use crate::policy::{Limits, Network, Workdir};
 
 pub(crate) use environment::{HOME, MATPLOTLIB};
+pub(crate) use hands::Hand;
+pub(crate) use questions::SourceKind;
 pub use refusal::Refusal;
 pub(crate) use resolve::{RUNTIME, SCRIPT};
-pub use step::{Namespace, Rlimit, Step};
+pub use rlimit::{Resource, Rlimit};
+pub use step::{Namespace, Step};
 pub use tighten::LooserLimit;
 
 /// What will be built, step by step.
@@ -58,26 +64,6 @@ impl Plan {
     /// What is done, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
-    }
-
-    /// How many file locks its processes may have.
-    pub(crate) fn locks(&self) -> u32 {
-        // Who answers counts in the jar's own /proc.
-        let counts = self.steps.iter().any(|step| matches!(step, Step::Proc));
-        let found = self.steps.iter().find_map(|step| match step {
-            Step::Seccomp { locks, .. } => Some(*locks),
-            _ => None,
-        });
-        found.filter(|_| counts).unwrap_or(0)
-    }
-
-    /// How many processors a guest is bound to, where affinity is what holds the limit: it may not change that, not even to
-    /// have more of them again.
-    pub(crate) fn affinity(&self) -> Option<usize> {
-        self.steps.iter().find_map(|step| match step {
-            Step::Affinity { cpus } => Some(*cpus as usize),
-            _ => None,
-        })
     }
 
     /// What is enforced, and how.

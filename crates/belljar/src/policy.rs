@@ -6,9 +6,10 @@ mod document;
 mod environment;
 mod error;
 mod keys;
+mod limit;
+mod network;
 mod paths;
 mod quantity;
-mod write;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,10 +17,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::named::names;
+
 pub use check::check_env;
 pub use document::PolicyDocument;
 pub use error::{EnvProblem, PathProblem, PlaceProblem, PolicyError};
-pub use keys::{KEYS, Key, reference};
+pub use keys::{KEYS, Key, Takes, profiles, reference};
+pub use limit::{Amount, LimitKey, Unit};
+pub use network::{Network, Resolver};
 pub(crate) use paths::can_be_shown;
 pub use quantity::{format_duration, format_size, parse_duration, parse_size, readable_size};
 
@@ -48,18 +53,6 @@ pub struct Policy {
     pub limits: Limits,
     /// What must be enforced, or the run is refused.
     pub require: Require,
-}
-
-/// What a guest can reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Network {
-    /// No network at all; not even a loopback.
-    None,
-    /// A loopback of its own, up, that nobody else can reach.
-    Loopback,
-    /// The host's network, shared. The guest can reach whatever the host can.
-    Host,
 }
 
 /// One host file or folder in the jar.
@@ -177,35 +170,34 @@ pub enum Layer {
     Clock,
 }
 
-impl Layer {
-    /// Every layer.
-    pub const ALL: [Self; 9] = [
-        Self::Namespaces,
-        Self::Root,
-        Self::Privileges,
-        Self::Seccomp,
-        Self::Landlock,
-        Self::Cgroup,
-        Self::Rlimits,
-        Self::Descriptors,
-        Self::Clock,
-    ];
+names!(Layer {
+    Namespaces = "namespaces",
+    Root = "root",
+    Privileges = "privileges",
+    Seccomp = "seccomp",
+    Landlock = "landlock",
+    Cgroup = "cgroup",
+    Rlimits = "rlimits",
+    Descriptors = "descriptors",
+    Clock = "clock",
+});
 
-    /// Its name, as in policies and outcomes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Namespaces => "namespaces",
-            Self::Root => "root",
-            Self::Privileges => "privileges",
-            Self::Seccomp => "seccomp",
-            Self::Landlock => "landlock",
-            Self::Cgroup => "cgroup",
-            Self::Rlimits => "rlimits",
-            Self::Descriptors => "descriptors",
-            Self::Clock => "clock",
-        }
-    }
-}
+names!(Tier {
+    Sealed = "sealed",
+    Screened = "screened",
+});
+
+names!(Access {
+    ReadOnly = "ro",
+    ReadWrite = "rw",
+});
+
+names!(WorkdirMode {
+    Read = "read",
+    Write = "write",
+    Draft = "draft",
+    Apply = "apply",
+});
 
 impl Default for Policy {
     fn default() -> Self {

@@ -2,14 +2,14 @@
 //!
 //! Comments on the groups are plain ones: clap would take a doc comment for the description of the command.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use belljar::policy::{Layer, Mount, Network, Tier, Workdir};
-use clap::{ArgAction, Args};
+use belljar::policy::{Amount, Key, Layer, LimitKey, Mount, Network, Tier, Workdir};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::values::{self, Limit};
+use crate::values;
 
 // Everything that makes a policy.
 #[derive(Debug, Args)]
@@ -59,40 +59,45 @@ pub struct Base {
     pub no_locks: bool,
 }
 
-// What the guest may use up.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Limits (sizes in powers of 1024)")]
-pub struct Limits {
-    /// Wall-clock time, such as 500ms, 30s, 5m, or none [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = values::time_or_none)]
-    pub timeout: Option<Limit<Duration>>,
-    /// Memory of all processes together [default: 1G]
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
-    pub memory: Option<u64>,
-    /// Number of processors, such as 2 or 0.5 [default: 1]
-    #[arg(long, value_name = "N", value_parser = values::number)]
-    pub cpus: Option<f64>,
-    /// Processor time of all processes together [default: none]
-    #[arg(long, value_name = "TIME", value_parser = values::time_or_none)]
-    pub cpu_seconds: Option<Limit<Duration>>,
-    /// Number of processes and threads [default: 128]
-    #[arg(long, value_name = "N", value_parser = values::count)]
-    pub pids: Option<u64>,
-    /// Size of /jar, /tmp and /dev/shm together [default: 256M]
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
-    pub disk: Option<u64>,
-    /// Number of files and folders in /jar, /tmp and /dev/shm together [default: 65536]
-    #[arg(long, value_name = "N", value_parser = values::count)]
-    pub inodes: Option<u64>,
-    /// Number of open files of one process [default: 1024]
-    #[arg(long, value_name = "N", value_parser = values::count)]
-    pub open_files: Option<u64>,
-    /// Size of one file [default: none]
-    #[arg(long, value_name = "SIZE", value_parser = values::size_or_none)]
-    pub file_size: Option<Limit<u64>>,
-    /// Size of stdout, and of stderr [default: 1M]
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
-    pub output: Option<u64>,
+/// What the guest may use up: a flag for each limit of the policy's key table.
+#[derive(Debug, Clone, Default)]
+pub struct Limits(pub BTreeMap<&'static str, Option<Amount>>);
+
+impl Limits {
+    fn all() -> impl Iterator<Item = (&'static Key, &'static LimitKey)> {
+        Key::all().iter().filter_map(|key| Some((key, key.limit()?)))
+    }
+}
+
+impl Args for Limits {
+    fn augment_args(command: Command) -> Command {
+        let command = command.next_help_heading("Limits (sizes in powers of 1024)");
+        Self::all().fold(command, |command, (key, limit)| {
+            let default = key.default.trim_matches('"').trim_end_matches(".0");
+            let flag = Arg::new(key.name)
+                .long(key.flag.trim_start_matches("--"))
+                .value_name(limit.value_name())
+                .help(format!("{} [default: {default}]", limit.help))
+                .value_parser(|text: &str| limit.read(text));
+            command.arg(flag)
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Limits {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = Self::all().filter_map(|(key, _)| Some((key.name, *matches.get_one(key.name)?)));
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.extend(Self::from_arg_matches(matches)?.0);
+        Ok(())
+    }
 }
 
 // Host folders in the jar.

@@ -10,7 +10,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use belljar::policy::{Network, WorkdirMode};
+use belljar::policy::WorkdirMode;
 use belljar::pool::PoolStats;
 use belljar::{Outcome, Policy, Pool};
 
@@ -68,7 +68,7 @@ pub fn each(args: Run, printer: Printer) -> Result<i32, Failure> {
     check(&policy, args.collecting.collect.is_some())?;
     let mut scripts = scripts::read(&names, &policy)?;
     let folder = super::folder(args.collecting.collect)?;
-    if policy.network == Network::Host {
+    if !policy.network.has_own_namespace() {
         printer.say(
             Weight::Warning,
             "THE NETWORK IS SHARED: the guests can reach whatever this host can (--network host)",

@@ -12,7 +12,7 @@ use super::keeper::keeper;
 use super::message::tell;
 use super::{Spec, Told};
 use crate::init::{Failure, Room, enter, groups, mask_sources, prepare, set_up, step};
-use crate::plan::Step;
+use crate::plan::{Hand, Step};
 
 /// The life of the cabinet's outer PID 1; the code it gives means nothing.
 pub(super) fn builder(mut room: Room<'_>, engine: BorrowedFd<'_>, spec: &Spec) -> i32 {
@@ -32,11 +32,19 @@ fn build(room: &mut Room<'_>) -> Result<Vec<OwnedFd>, Failure> {
     let mut root = prepare(room)?;
     for (position, operation) in room.plan.steps().iter().enumerate() {
         let done = match operation {
+            step if !step.is_for(Hand::Builder) => Ok(()),
             Step::Hostname { name } => {
                 rustix::system::sethostname(name.as_bytes()).map_err(std::io::Error::from)
             }
             // A jar could not mount a /proc of its own where only a masked one is visible.
             Step::Mask { .. } => mask_sources(),
+            // Before or after this list.
+            Step::Cgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::Ids { .. }
+            | Step::Privileges
+            | Step::Descriptors
+            | Step::Seccomp { .. } => Ok(()),
             _ => root.step(position, operation, room),
         };
         done.map_err(|error| (set_up(operation), error))?;

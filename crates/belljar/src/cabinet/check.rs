@@ -12,7 +12,6 @@ use rustix::process::Resource;
 
 use super::template::Template;
 use crate::init::{Room, filter};
-use crate::plan::Step;
 
 /// SYS_CHROOT, SYS_ADMIN, SETPCAP: what walking into a jar takes.
 const TEMPLATE_CAPABILITIES: u64 = 1 << 18 | 1 << 21 | 1 << 8;
@@ -50,7 +49,7 @@ impl Look {
         Ok(Self {
             proc: Proc::open("/proc")?,
             filters: u32::from(!filter(room).is_empty()),
-            privileges: room.has(|step| matches!(step, Step::Privileges)),
+            privileges: room.plan.drops_privileges(),
             limits: limits(room),
         })
     }
@@ -226,20 +225,10 @@ impl Look {
     }
 }
 
-/// Those of [`super::template::is_workers_own`].
 fn limits(room: &Room<'_>) -> Vec<(Resource, u64)> {
-    let mut found = Vec::new();
-    for step in room.plan.steps() {
-        let Step::Rlimits { limits } = step else {
-            continue;
-        };
-        found.extend(limits.iter().filter_map(|limit| match limit.name.as_str() {
-            "nproc" => Some((Resource::Nproc, limit.hard)),
-            "cpu" => Some((Resource::Cpu, limit.hard)),
-            _ => None,
-        }));
-    }
-    found
+    let limits = room.plan.rlimits().iter();
+    let own = limits.filter(|limit| limit.resource.is_workers_own());
+    own.map(|limit| (limit.resource.kernel(), limit.hard)).collect()
 }
 
 fn one_thread(entry: &Entry) -> Result<Status, String> {

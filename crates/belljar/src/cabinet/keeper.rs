@@ -18,7 +18,7 @@ use belljar_linux::{descriptors, mount, privileges, process, signals};
 use super::message::tell;
 use super::{Spec, Told};
 use crate::init::{Failure, Room, step};
-use crate::plan::{Namespace, Step};
+use crate::plan::Namespace;
 
 use loops::Keeper;
 
@@ -52,22 +52,20 @@ fn prepare(room: &Room<'_>, engine: &OwnedFd) -> Result<(), Failure> {
         "start the keeper's session",
         rustix::process::setsid().map(drop).map_err(io::Error::from),
     )?;
-    for operation in room.plan.steps() {
-        if let Step::Ids { inside, .. } = operation {
-            let map = IdMap {
-                uid: *inside,
-                gid: *inside,
-                host_uid: *inside,
-                host_gid: *inside,
-            };
-            // The files of a hidden process belong to root. Nothing but our own code runs here yet.
-            step("show the keeper", privileges::show())?;
-            step("map the keeper's ids", userns::map_self(map))?;
-        }
+    if let Some(ids) = room.plan.ids() {
+        let map = IdMap {
+            uid: ids.inside,
+            gid: ids.inside,
+            host_uid: ids.inside,
+            host_gid: ids.inside,
+        };
+        // The files of a hidden process belong to root. Nothing but our own code runs here yet.
+        step("show the keeper", privileges::show())?;
+        step("map the keeper's ids", userns::map_self(map))?;
     }
     step("hide the keeper", privileges::hide())?;
     step("die with the builder", process::die_with_parent(engine.as_fd()))?;
-    if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup))) {
+    if room.plan.has_own(Namespace::Cgroup) {
         step("make a view of the cgroups", process::unshare_cgroup())?;
     }
     step("mount the cabinet's /proc", mount::proc(Path::new("/proc")))

@@ -177,7 +177,7 @@ pub(super) struct Fork<'a> {
     pub groups: usize,
     /// Where jobs start; a path may have any bytes.
     pub folder: &'a [u8],
-    pub rlimits: &'a [(String, u64, u64)],
+    pub rlimits: &'a [(&'a str, u64, u64)],
     pub privileges: bool,
 }
 

@@ -9,7 +9,7 @@ use belljar_linux::namespaces::{self, Kind};
 use belljar_linux::process;
 use rustix::fs::{Mode, OFlags};
 
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 
 /// Most that are kept for later.
 const KEPT: usize = 64;
@@ -26,11 +26,10 @@ pub(super) struct Networks {
 
 impl Networks {
     pub(super) fn new(plan: &Plan) -> io::Result<Self> {
-        let local = |step: &Step| matches!(step, Step::Seccomp { internet: false, .. });
         Ok(Self {
             home: own()?,
             empty: Vec::new(),
-            used_again: plan.steps().iter().any(local),
+            used_again: plan.leaves_network_empty(),
         })
     }
 

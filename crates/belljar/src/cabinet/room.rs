@@ -21,7 +21,7 @@ use crate::init::{
     Clerk, Cover, Failure, Handed, Name, Report, folder, open_folder, place, read_only, scratch_part, send,
     set_up, show, step,
 };
-use crate::plan::{HOME, Namespace, Plan, SCRIPT, Step};
+use crate::plan::{HOME, Hand, Namespace, Plan, SCRIPT, Step};
 
 /// A PID 1 that builds its jar.
 pub(super) struct Builds {
@@ -50,24 +50,23 @@ pub(super) struct Blueprint<'a> {
 impl<'a> Blueprint<'a> {
     /// Looks at the cabinet, which has its /proc by now.
     pub(super) fn new(plan: &'a Plan) -> io::Result<Self> {
-        let (mut covers, mut rules, mut own) =
-            (HashMap::new(), None, vec![Path::new("/proc"), Path::new(SCRIPT)]);
-        for step in plan.steps() {
-            match step {
-                Step::Mask { paths, .. } => {
-                    let found = paths
-                        .iter()
-                        .filter_map(|path| Some((path.clone(), Cover::of(path)?)));
-                    covers.extend(found);
-                }
-                Step::Scratch { targets, .. } => own.extend(targets.iter().map(PathBuf::as_path)),
-                Step::Landlock(wanted) => rules = Some(wanted),
-                _ => {}
-            }
-        }
+        let masked = plan.masked().iter();
+        let covers = masked
+            .filter_map(|path| Some((path.clone(), Cover::of(path)?)))
+            .collect();
+        let mut own = vec![Path::new("/proc"), Path::new(SCRIPT)];
+        own.extend(
+            plan.scratch()
+                .iter()
+                .flat_map(|scratch| scratch.targets)
+                .map(PathBuf::as_path),
+        );
         // Path rules bind to what is there: those for folders of the jar's own are made in the jar.
         let differs = |path: &Path| own.iter().any(|own| path.starts_with(own));
-        let rules = rules.map(|rules| Prepared::new(rules, differs)).transpose();
+        let rules = plan
+            .landlock()
+            .map(|rules| Prepared::new(rules, differs))
+            .transpose();
         Ok(Self {
             plan,
             covers,
@@ -99,42 +98,14 @@ impl<'a> Blueprint<'a> {
 /// The namespaces that a worker joins, in this order.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let mut kinds = vec![Kind::Pid, Kind::Mnt, Kind::Net, Kind::Ipc, Kind::Uts];
-    if has_cgroup_view(plan) {
+    if plan.has_own(Namespace::Cgroup) {
         kinds.push(Kind::Cgroup);
     }
     // The last one that is joined: it takes the capabilities over the others' owner.
-    if has_own_user(plan) {
+    if plan.counts_by_user() {
         kinds.push(Kind::User);
     }
     kinds
-}
-
-/// Processes are counted for each user of a user namespace.
-fn has_own_user(plan: &Plan) -> bool {
-    plan.steps().iter().any(
-        |step| matches!(step, Step::Rlimits { limits } if limits.iter().any(|limit| limit.name == "nproc")),
-    )
-}
-
-fn has_cgroup_view(plan: &Plan) -> bool {
-    plan.steps()
-        .iter()
-        .any(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup)))
-}
-
-/// Whether the jar has a network namespace that it is the first in; otherwise the keeper gives it an empty one.
-fn makes_network(plan: &Plan) -> bool {
-    !plan
-        .steps()
-        .iter()
-        .any(|step| matches!(step, Step::Seccomp { internet: false, .. }))
-}
-
-fn inside(plan: &Plan) -> Option<u32> {
-    plan.steps().iter().find_map(|step| match step {
-        Step::Ids { inside, .. } => Some(*inside),
-        _ => None,
-    })
 }
 
 /// Starts a jar's PID 1; it enters the given cgroups by itself.
@@ -149,7 +120,7 @@ pub(super) fn start(blueprint: &Blueprint<'_>, groups: &[OwnedFd]) -> io::Result
         .and(Namespaces::MOUNT)
         .and(Namespaces::IPC)
         .and(Namespaces::UTS);
-    if has_own_user(blueprint.plan) {
+    if blueprint.plan.counts_by_user() {
         kinds = kinds.and(Namespaces::USER);
     }
     let init = process::start(kinds, || life(blueprint, &inner, groups))?;
@@ -204,8 +175,8 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
         "start a session",
         rustix::process::setsid().map(drop).map_err(Into::into),
     )?;
-    if has_own_user(plan) {
-        let inside = inside(plan).unwrap_or_default();
+    if plan.counts_by_user() {
+        let inside = plan.ids().map_or(0, |ids| ids.inside);
         let map = IdMap {
             uid: inside,
             gid: inside,
@@ -224,10 +195,11 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
             rustix::io::write(group, b"0").map(drop).map_err(Into::into),
         )?;
     }
-    if has_cgroup_view(plan) {
+    if plan.has_own(Namespace::Cgroup) {
         step("make a view of the cgroups", process::unshare_cgroup())?;
     }
-    if makes_network(plan) {
+    // Otherwise the keeper gives it an empty one.
+    if !plan.leaves_network_empty() {
         step("make a network namespace", process::unshare_network())?;
     }
     let (mut script, mut list, mut shown) = (None, None, HashMap::new());
@@ -236,6 +208,7 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
             return Err((set_up(operation), io::Error::from_raw_os_error(errno)));
         }
         let done = match operation {
+            step if !step.is_for(Hand::Room) => Ok(()),
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
             Step::Loopback => network::loopback_up(),
             Step::Proc => mount::proc(Path::new("/proc")).and_then(|()| {
@@ -259,7 +232,17 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
             Step::Symlink { path, target } if shown.contains_key(path.as_path()) => {
                 place(path, || symlink(target, path))
             }
-            _ => Ok(()),
+            // The cabinet's own is there.
+            Step::Symlink { .. } => Ok(()),
+            // Before this list, or when nothing is left to build.
+            Step::Cgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::Ids { .. }
+            | Step::Privileges
+            | Step::Landlock(_)
+            | Step::Descriptors
+            | Step::Seccomp { .. } => Ok(()),
+            other => Err(other.left_undone()),
         };
         done.map_err(|error| (set_up(operation), error))?;
     }
@@ -288,20 +271,13 @@ fn build(blueprint: &Blueprint<'_>, gate: &OwnedFd, groups: &[OwnedFd]) -> Resul
 /// What the cabinet shows inside folders that each jar has afresh, such as a virtualenv in /tmp or a mount at /jar/data: kept,
 /// because those folders cover it. A link has nothing to be kept.
 fn below<'a>(plan: &'a Plan, targets: &[PathBuf]) -> io::Result<HashMap<&'a Path, Option<OwnedFd>>> {
-    let covered = |path: &Path| targets.iter().any(|folder| path.starts_with(folder));
     let mut found = HashMap::new();
-    for step in plan.steps() {
-        match step {
+    for (path, is_tree) in plan.shown_below(targets) {
+        if !is_tree {
+            found.insert(path, None);
+        } else if !found.keys().any(|outer| path.starts_with(outer)) {
             // What lies in another comes with it.
-            Step::Bind { target, .. }
-                if covered(target) && !found.keys().any(|outer| target.starts_with(outer)) =>
-            {
-                found.insert(target.as_path(), Some(mount::detach(target, false)?));
-            }
-            Step::Symlink { path, .. } if covered(path) => {
-                found.insert(path.as_path(), None);
-            }
-            _ => {}
+            found.insert(path, Some(mount::detach(path, false)?));
         }
     }
     Ok(found)
@@ -339,7 +315,7 @@ fn scratch(size: u64, inodes: u64, targets: &[PathBuf]) -> io::Result<OwnedFd> {
 }
 
 fn seal(plan: &Plan, ruleset: Option<&OwnedFd>) -> Result<(), Failure> {
-    for operation in plan.steps() {
+    for operation in plan.steps_for(Hand::Room) {
         let done = match operation {
             Step::Privileges => privileges::drop_all(),
             Step::Landlock(rules) => ruleset.map_or(Ok(()), |ruleset| {
@@ -354,10 +330,7 @@ fn seal(plan: &Plan, ruleset: Option<&OwnedFd>) -> Result<(), Failure> {
 
 /// Orphans of the jar are reaped by the kernel; the worker's parent is the template.
 fn wait(plan: &Plan, gate: &OwnedFd, list: Option<OwnedFd>) -> i32 {
-    let filtered = plan
-        .steps()
-        .iter()
-        .any(|step| matches!(step, Step::Seccomp { .. }));
+    let filtered = plan.filter().is_some();
     signals::auto_reap();
     // The kill wakes it up beside a caller that has its value in hand, and its dying takes longer than the call did. A wish:
     // where it is not granted, that caller waits.

@@ -17,7 +17,7 @@ use crate::files::Obeyed;
 use crate::init::{Ids, Room, ids, namespaces, open_sources};
 use crate::jar::{Steering, hierarchy, sweep, sweep_after};
 use crate::job::{Job, Program};
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 use crate::runtime::Runtime;
 use crate::talk::Opening;
 use crate::tree::Tree;
@@ -189,40 +189,31 @@ fn wait(engine: BorrowedFd<'_>, builder: BorrowedFd<'_>) {
 /// One for the cabinet's own processes, and one for templates, whose imports are held to what a job may use. Side by side:
 /// on version 2 only leaves hold processes.
 fn make_groups(opening: &Opening) -> Result<Vec<Group>, Error> {
-    for step in opening.plan.steps() {
-        if let Step::Cgroup {
-            hierarchy,
-            memory,
-            pids,
-            cpus,
-        } = step
-        {
-            sweep(hierarchy);
-            let own = cgroup::Limits {
-                memory: Some(memory.saturating_add(MORE_MEMORY)),
-                swap: false,
-                pids: Some(CABINET_PIDS),
-                cpus: Some(cpus + 1.0),
-                // Jobs that want too much are kept on some processors below this one.
-                cpusets: true,
-            };
-            let cores = process::processors().map_or(1, |all| all.len() as u64);
-            let templates = cgroup::Limits {
-                // The pool makes at most two workers at once for each processor, and an old template serves while another imports.
-                pids: Some(pids + 2 * cores + 1),
-                // Less would hold up every worker on its way.
-                cpus: Some(cpus.max(1.0)),
-                cpusets: false,
-                ..own
-            };
-            let make = |owner: Owner| -> Result<Vec<Group>, CgroupError> {
-                let make = |(number, limits)| Group::create(hierarchy, &owner.name(number), &limits);
-                [(0, own), (1, templates)].into_iter().map(make).collect()
-            };
-            let groups = Owner::current().and_then(make);
-            return groups
-                .map_err(|error| Error::setup("make the cabinet's cgroups", io::Error::other(error)));
-        }
-    }
-    Ok(Vec::new())
+    let Some(wanted) = opening.plan.cgroup() else {
+        return Ok(Vec::new());
+    };
+    sweep(wanted.hierarchy);
+    let own = cgroup::Limits {
+        memory: Some(wanted.memory.saturating_add(MORE_MEMORY)),
+        swap: false,
+        pids: Some(CABINET_PIDS),
+        cpus: Some(wanted.cpus + 1.0),
+        // Jobs that want too much are kept on some processors below this one.
+        cpusets: true,
+    };
+    let cores = process::processors().map_or(1, |all| all.len() as u64);
+    let templates = cgroup::Limits {
+        // The pool makes at most two workers at once for each processor, and an old template serves while another imports.
+        pids: Some(wanted.pids + 2 * cores + 1),
+        // Less would hold up every worker on its way.
+        cpus: Some(wanted.cpus.max(1.0)),
+        cpusets: false,
+        ..own
+    };
+    let make = |owner: Owner| -> Result<Vec<Group>, CgroupError> {
+        let make = |(number, limits)| Group::create(wanted.hierarchy, &owner.name(number), &limits);
+        [(0, own), (1, templates)].into_iter().map(make).collect()
+    };
+    let groups = Owner::current().and_then(make);
+    groups.map_err(|error| Error::setup("make the cabinet's cgroups", io::Error::other(error)))
 }

@@ -14,7 +14,7 @@ use rustix::pipe::PipeFlags;
 use super::message::{Preload, TemplateSaid, send, with_buffer};
 use crate::init::{Room, enter, set_limits, worker_filter};
 use crate::jar::Sampler;
-use crate::plan::{RUNTIME, Rlimit, Step};
+use crate::plan::{RUNTIME, Rlimit};
 
 /// A template's pid: no guest has it. Libraries tell that they were forked by comparing pids, and the first processes of
 /// every jar have the same small ones.
@@ -162,32 +162,19 @@ fn become_template(
 
 /// Of the plan's limits those that a template can have too; a worker gets the others when it is there.
 fn own_limits(room: &Room<'_>) -> Vec<Rlimit> {
-    let of_each = |limit: &&Rlimit| !is_workers_own(&limit.name);
-    let steps = room.plan.steps().iter();
-    steps
-        .filter_map(|step| match step {
-            Step::Rlimits { limits } => Some(limits.iter().filter(of_each).cloned()),
-            _ => None,
-        })
-        .flatten()
+    let limits = room.plan.rlimits().iter();
+    limits
+        .filter(|limit| !limit.resource.is_workers_own())
+        .copied()
         .collect()
-}
-
-/// Limits that count what the template has used, or all of its workers together.
-pub(super) fn is_workers_own(name: &str) -> bool {
-    matches!(name, "nproc" | "cpu")
 }
 
 /// None where the guest has none either; only a test's plan lacks that step.
 fn template_filter(room: &Room<'_>) -> Vec<seccomp::Instruction> {
-    let internet = room.plan.steps().iter().find_map(|step| match step {
-        Step::Seccomp { internet, .. } => Some(*internet),
-        _ => None,
-    });
-    let families = match internet {
+    let families = match room.plan.filter() {
         None => return Vec::new(),
-        Some(false) => seccomp::Families::Local,
-        Some(true) => seccomp::Families::Internet,
+        Some(filter) if filter.internet => seccomp::Families::Internet,
+        Some(_) => seccomp::Families::Local,
     };
     seccomp::template_program(seccomp::Arch::native(), families)
 }

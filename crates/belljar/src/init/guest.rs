@@ -10,14 +10,13 @@ use std::path::Path;
 use belljar_linux::seccomp::{self, Arch, Families};
 use belljar_linux::{confine, descriptors, mount, network, privileges, process, signals};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, Rlimit as Pair};
+use rustix::process::Rlimit as Pair;
 
 use super::Room;
 use super::life::{Failure, enter, take_ids};
 use super::report::{Report, send};
 use crate::job::Program;
-use crate::plan::{Namespace, RUNTIME, Rlimit, SCRIPT, Step};
-use crate::policy::Access;
+use crate::plan::{Hand, Namespace, RUNTIME, Rlimit, SCRIPT, Step};
 
 /// A terminal of the jar's own.
 pub(super) struct Terminal {
@@ -133,7 +132,7 @@ fn live(room: &Room<'_>, gate: OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Opt
     if let Err((step, error)) = settle(room) {
         return (None, Some(failed(&step, &error)));
     }
-    if room.has(|step| matches!(step, Step::Proc)) {
+    if room.plan.has_proc() {
         let detached = match descriptors::receive(gate.as_fd(), &mut [0; 1]) {
             Ok((1, mut host)) if host.len() == 1 => mount::detach_host(host.remove(0)),
             _ => return (None, None),
@@ -149,7 +148,7 @@ fn live(room: &Room<'_>, gate: OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Opt
     let mut next = |wanted: bool| if wanted { given.next() } else { None };
     // Numbers of these three belong to nobody once the table is set; they must not be closed again.
     let slave = ManuallyDrop::new(next(room.job.terminal.is_some()));
-    let ruleset = ManuallyDrop::new(next(room.has(|step| matches!(step, Step::Landlock(_)))));
+    let ruleset = ManuallyDrop::new(next(room.plan.landlock().is_some()));
     let gate = ManuallyDrop::new(gate);
     if let Err(error) = enter(room, given.as_slice()) {
         return (None, Some(failed("enter the cgroup", &error)));
@@ -190,11 +189,11 @@ fn live(room: &Room<'_>, gate: OwnedFd, proc: &OwnedFd) -> (Option<OwnedFd>, Opt
 }
 
 fn make_network(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
-    if !room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Network))) {
+    if !room.plan.has_own(Namespace::Network) {
         return Ok(());
     }
     process::unshare_network()?;
-    if room.has(|step| matches!(step, Step::Loopback)) {
+    if room.plan.has_loopback() {
         network::loopback_up()?;
     }
     let namespace = rustix::fs::openat(
@@ -209,7 +208,7 @@ fn make_network(room: &Room<'_>, gate: &OwnedFd, proc: &OwnedFd) -> io::Result<(
 /// What needs no root, done while init builds one.
 fn settle(room: &Room<'_>) -> Result<(), Failure> {
     take_ids(room).map_err(|error| ("become the guest's user".to_owned(), error))?;
-    for step in room.plan.steps() {
+    for step in room.plan.steps_for(Hand::Guest) {
         let result = match step {
             Step::Affinity { cpus } => pin(*cpus as usize),
             _ => Ok(()),
@@ -237,14 +236,21 @@ fn seal(
         &format_args!("enter {}", folder.display()),
         rustix::process::chdir(folder).map_err(io::Error::from),
     )?;
-    for step in room.plan.steps() {
+    for step in room.plan.steps_for(Hand::Guest) {
         let result = match step {
             Step::Privileges => privileges::drop_held(),
             Step::Landlock(rules) => confine(ruleset, rules.abi),
             // Not earlier: descriptors that came with the copy may have higher numbers than the limit allows.
             Step::Rlimits { limits } => set_limits(limits.iter().filter(|limit| !is_open_files(limit))),
             Step::Seccomp { .. } => install(room, filter, gate),
-            _ => Ok(()),
+            // Before this list.
+            Step::Cgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::Ids { .. }
+            | Step::Loopback
+            | Step::Affinity { .. }
+            | Step::Descriptors => Ok(()),
+            other => Err(other.left_undone()),
         };
         result.map_err(|error| (super::life::set_up(step), error))?;
     }
@@ -260,7 +266,7 @@ fn seal(
 }
 
 fn is_open_files(limit: &Rlimit) -> bool {
-    limit.name == "nofile"
+    limit.resource == crate::plan::Resource::Nofile
 }
 
 /// The second wall, with the jar's own terminals where there are some.
@@ -322,35 +328,20 @@ pub(crate) fn worker_filter(room: &Room<'_>) -> Vec<seccomp::bpf::Instruction> {
 }
 
 fn filter_options(room: &Room<'_>) -> Option<seccomp::Options> {
-    for step in room.plan.steps() {
-        if let Step::Seccomp {
-            internet, affinity, ..
-        } = step
-        {
-            let families = if *internet {
-                Families::Internet
-            } else {
-                Families::Local
-            };
-            return Some(seccomp::Options {
-                families,
-                tty: room.job.terminal.is_some(),
-                affinity: *affinity,
-                locks: room.plan.locks() > 0,
-                ipc: true,
-                disk: room.has(|step| {
-                    matches!(
-                        step,
-                        Step::Bind {
-                            access: Access::ReadWrite,
-                            ..
-                        }
-                    )
-                }),
-            });
-        }
-    }
-    None
+    let filter = room.plan.filter()?;
+    let families = if filter.internet {
+        Families::Internet
+    } else {
+        Families::Local
+    };
+    Some(seccomp::Options {
+        families,
+        tty: room.job.terminal.is_some(),
+        affinity: filter.affinity,
+        locks: room.plan.locks() > 0,
+        ipc: true,
+        disk: room.plan.writes_to_host(),
+    })
 }
 
 fn failed(step: &str, error: &io::Error) -> Report {
@@ -397,21 +388,7 @@ fn from(all: &[usize], first: usize, count: usize) -> Vec<usize> {
 
 pub(crate) fn set_limits<'a>(limits: impl IntoIterator<Item = &'a Rlimit>) -> io::Result<()> {
     for limit in limits {
-        let resource = match limit.name.as_str() {
-            "core" => Resource::Core,
-            "nofile" => Resource::Nofile,
-            "stack" => Resource::Stack,
-            "memlock" => Resource::Memlock,
-            "sigpending" => Resource::Sigpending,
-            "msgqueue" => Resource::Msgqueue,
-            "rtprio" => Resource::Rtprio,
-            "nice" => Resource::Nice,
-            "fsize" => Resource::Fsize,
-            "cpu" => Resource::Cpu,
-            "data" => Resource::Data,
-            "nproc" => Resource::Nproc,
-            _ => return Err(io::ErrorKind::InvalidInput.into()),
-        };
+        let resource = limit.resource.kernel();
         // A host's own limit may be lower already, and only the privileged can raise it: the lower one holds.
         let ceiling = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let pair = Pair {

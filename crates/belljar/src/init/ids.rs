@@ -4,7 +4,7 @@ use belljar_linux::process::Namespaces;
 use belljar_linux::userns::IdMap;
 
 use crate::error::Error;
-use crate::plan::{Namespace, Plan, Step};
+use crate::plan::{Namespace, Plan};
 
 /// A guest's user, and whether it is one of its own on the host.
 #[derive(Clone, Copy)]
@@ -15,26 +15,21 @@ pub(crate) struct Ids {
 
 /// The user of a jar, drawn anew for each.
 pub(crate) fn ids(plan: &Plan) -> Result<Option<Ids>, Error> {
-    for step in plan.steps() {
-        if let Step::Ids {
-            inside,
-            host_uid,
-            host_gid,
-            own,
-        } = step
-        {
-            // 24 random bits above the base: jars that run at once are different users to the kernel's own accounting.
-            let offset = if *own { random()? >> 8 } else { 0 };
-            let host = IdMap {
-                uid: *inside,
-                gid: *inside,
-                host_uid: host_uid + offset,
-                host_gid: host_gid + offset,
-            };
-            return Ok(Some(Ids { host, own: *own }));
-        }
-    }
-    Ok(None)
+    let Some(wanted) = plan.ids() else {
+        return Ok(None);
+    };
+    // 24 random bits above the base: jars that run at once are different users to the kernel's own accounting.
+    let offset = if wanted.own { random()? >> 8 } else { 0 };
+    let host = IdMap {
+        uid: wanted.inside,
+        gid: wanted.inside,
+        host_uid: wanted.host_uid + offset,
+        host_gid: wanted.host_gid + offset,
+    };
+    Ok(Some(Ids {
+        host,
+        own: wanted.own,
+    }))
 }
 
 fn random() -> Result<u32, Error> {
@@ -47,21 +42,17 @@ fn random() -> Result<u32, Error> {
 /// The namespaces that an init is born in.
 pub(crate) fn namespaces(plan: &Plan) -> Namespaces {
     let mut all = Namespaces::NONE;
-    for step in plan.steps() {
-        if let Step::Namespaces { kinds } = step {
-            for kind in kinds {
-                all = all.and(match kind {
-                    Namespace::User => Namespaces::USER,
-                    Namespace::Mount => Namespaces::MOUNT,
-                    Namespace::Pid => Namespaces::PID,
-                    Namespace::Ipc => Namespaces::IPC,
-                    Namespace::Uts => Namespaces::UTS,
-                    // Made in the jar: the network by the guest's process while init builds the root, the view of
-                    // the cgroups by init once it is in its own.
-                    Namespace::Network | Namespace::Cgroup => Namespaces::NONE,
-                });
-            }
-        }
+    for kind in plan.namespaces() {
+        all = all.and(match kind {
+            Namespace::User => Namespaces::USER,
+            Namespace::Mount => Namespaces::MOUNT,
+            Namespace::Pid => Namespaces::PID,
+            Namespace::Ipc => Namespaces::IPC,
+            Namespace::Uts => Namespaces::UTS,
+            // Made in the jar: the network by the guest's process while init builds the root, the view of the cgroups by
+            // init once it is in its own.
+            Namespace::Network | Namespace::Cgroup => Namespaces::NONE,
+        });
     }
     all
 }

@@ -11,7 +11,7 @@ use super::clerk::Clerk;
 use super::report::{Report, send};
 use super::root::{Root, open_folder};
 use super::{Name, Room, guest, open_sources};
-use crate::plan::{Namespace, Step};
+use crate::plan::{Hand, Namespace, Step};
 
 const SIGCHLD: i32 = 17;
 
@@ -22,7 +22,7 @@ pub(crate) type Failure = (String, io::Error);
 pub(crate) fn init(mut room: Room<'_>) -> i32 {
     let ready = begin(&room).and_then(|()| {
         // Before there are two who would each have to: nobody here needs more than what is held already.
-        if room.has(|step| matches!(step, Step::Privileges)) {
+        if room.plan.drops_privileges() {
             step("empty the bounding set", privileges::unbound())?;
         }
         // Before anything else: it has the network to make, which takes the longest.
@@ -112,8 +112,16 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<Option
             sealing = Some(let_seal(room, guest, None)?);
         }
         let done = match operation {
+            step if !step.is_for(Hand::Init) => Ok(()),
             Step::Hostname { name } => rustix::system::sethostname(name.as_bytes()).map_err(io::Error::from),
-            Step::Privileges | Step::Landlock(_) => Ok(()),
+            // Before this list, or when nothing is left to build.
+            Step::Cgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::Ids { .. }
+            | Step::Privileges
+            | Step::Landlock(_)
+            | Step::Descriptors
+            | Step::Seccomp { .. } => Ok(()),
             _ => root.step(position, operation, room),
         };
         done.map_err(|error| (set_up(operation), error))?;
@@ -133,11 +141,11 @@ fn build(room: &Room<'_>, mut root: Root, guest: &guest::Guest) -> Result<Option
     };
     let path = room.plan.current_dir();
     let workdir = open_folder(path).map_err(|error| (format!("open {}", path.display()), error))?;
-    if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Network))) {
+    if room.plan.has_own(Namespace::Network) {
         step("join the network namespace", guest.join_network())?;
     }
     step("enter the cgroup", enter(room, &sealing.groups))?;
-    for operation in room.plan.steps() {
+    for operation in room.plan.steps_for(Hand::Init) {
         let done = match operation {
             Step::Privileges => privileges::drop_held(),
             Step::Landlock(rules) => guest::confine(sealing.ruleset.as_ref(), rules.abi),
@@ -173,7 +181,7 @@ fn let_seal(
     terminal: Option<&guest::Terminal>,
 ) -> Result<Sealing, Failure> {
     let mut ruleset = None;
-    for operation in room.plan.steps() {
+    for operation in room.plan.steps_for(Hand::Init) {
         if let Step::Landlock(rules) = operation {
             let built = guest::ruleset(room, rules);
             ruleset = Some(built.map_err(|error| (set_up(operation), error))?);
@@ -214,7 +222,7 @@ fn serve(room: &Room<'_>, guest: &guest::Guest, list: &Option<OwnedFd>) -> i32 {
     let (Some(report), Ok(children)) = (report, children) else {
         return 1;
     };
-    if room.has(|step| matches!(step, Step::Seccomp { .. }))
+    if room.plan.filter().is_some()
         && seccomp::install(&seccomp::init_program(seccomp::Arch::native())).is_err()
     {
         return 1;
@@ -259,7 +267,7 @@ pub(crate) fn enter(room: &Room<'_>, groups: &[OwnedFd]) -> io::Result<()> {
     for group in groups {
         rustix::io::write(group, b"0")?;
     }
-    if room.has(|step| matches!(step, Step::Namespaces { kinds } if kinds.contains(&Namespace::Cgroup))) {
+    if room.plan.has_own(Namespace::Cgroup) {
         process::unshare_cgroup()?;
     }
     Ok(())
@@ -267,15 +275,10 @@ pub(crate) fn enter(room: &Room<'_>, groups: &[OwnedFd]) -> io::Result<()> {
 
 /// Takes on the guest's user, where the warden had to map another than its own.
 pub(super) fn take_ids(room: &Room<'_>) -> io::Result<()> {
-    for operation in room.plan.steps() {
-        if let Step::Ids {
-            inside, own: true, ..
-        } = operation
-        {
-            privileges::become_id(*inside, *inside)?;
-        }
+    match room.plan.ids() {
+        Some(ids) if ids.own => privileges::become_id(ids.inside, ids.inside),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn hear(report: BorrowedFd<'_>) -> io::Result<()> {

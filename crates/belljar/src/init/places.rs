@@ -10,8 +10,6 @@ use belljar_linux::mount::{self, Attributes};
 use rustix::io::Errno;
 
 use super::Room;
-use crate::plan::Step;
-use crate::policy::Access;
 
 /// The places that were used so far.
 #[derive(Default)]
@@ -27,7 +25,7 @@ impl Places {
         target: &Path,
         room: &Room<'_>,
     ) -> io::Result<Option<OwnedFd>> {
-        let Some((outer, writable)) = outer(position, target, room) else {
+        let Some((outer, writable)) = room.plan.around(position, target) else {
             return Ok(None);
         };
         if writable {
@@ -39,7 +37,7 @@ impl Places {
     /// Makes what is at `target` read-only. A link is covered by itself: it leads where it led, and can be neither renamed
     /// nor replaced.
     pub(super) fn keep(&mut self, position: usize, target: &Path, room: &Room<'_>) -> io::Result<()> {
-        let place = match outer(position, target, room) {
+        let place = match room.plan.around(position, target) {
             None => return Ok(()),
             Some((outer, true)) => self.pin(outer, target).and_then(|()| mount::open_or_link(target)),
             Some((_, false)) => mount::open_or_link(target),
@@ -76,25 +74,4 @@ impl Places {
         }
         Ok(())
     }
-}
-
-/// The innermost of what earlier steps show around `target`, and whether the guest can write it.
-fn outer<'a>(position: usize, target: &Path, room: &'a Room<'_>) -> Option<(&'a Path, bool)> {
-    let earlier = room.plan.steps()[..position].iter();
-    let around = earlier.filter_map(|step| match step {
-        Step::Bind {
-            target: outer,
-            access,
-            ..
-        } => Some((outer.as_path(), Some(*access == Access::ReadWrite))),
-        // What is renamed in a draft is a copy, and a folder of the host cannot be.
-        Step::Overlay { target: outer, .. } => Some((outer.as_path(), Some(false))),
-        // A folder of our own, in which places are made.
-        Step::Hide { target: outer } => Some((outer.as_path(), None)),
-        _ => None,
-    });
-    let (outer, writable) = around
-        .filter(|(outer, _)| target.starts_with(outer))
-        .max_by_key(|(outer, _)| outer.components().count())?;
-    Some((outer, writable?))
 }

@@ -61,7 +61,7 @@ impl Root {
         Ok(host)
     }
 
-    /// Carries out one step; steps of other layers are not its business.
+    /// Carries out one step of the root.
     pub(crate) fn step(&mut self, position: usize, step: &Step, room: &Room<'_>) -> io::Result<()> {
         match step {
             Step::Root => self.begin(room),
@@ -94,7 +94,7 @@ impl Root {
             }
             Step::Scratch { targets, .. } => self.scratch(targets, room),
             Step::Pivot => self.finish(room),
-            _ => Ok(()),
+            other => Err(other.left_undone()),
         }
     }
 
@@ -116,16 +116,10 @@ impl Root {
     /// The tmpfs that holds everything the guest writes, at the site, where the jar's root will cover it; what of it
     /// the guest sees is attached later.
     fn scratch_space(&mut self, site: &Path, room: &Room<'_>) -> io::Result<()> {
-        let Some((size, inodes, targets)) = room.plan.steps().iter().find_map(|step| match step {
-            Step::Scratch {
-                size,
-                inodes,
-                targets,
-            } => Some((size.to_string(), inodes.to_string(), targets)),
-            _ => None,
-        }) else {
+        let Some(scratch) = room.plan.scratch() else {
             return Ok(());
         };
+        let (size, inodes) = (scratch.size.to_string(), scratch.inodes.to_string());
         let options = [
             ("size", size.as_str()),
             ("nr_inodes", inodes.as_str()),
@@ -133,16 +127,13 @@ impl Root {
         ];
         let space = mount::fresh("tmpfs", &options, Attributes::WRITE)?;
         mount::attach(space.as_fd(), site)?;
-        for (number, target) in targets.iter().enumerate() {
+        for (number, target) in scratch.targets.iter().enumerate() {
             let part = site.join(number.to_string());
             self.parts.push(scratch_part(&part, target)?);
         }
-        let draft = room
-            .plan
-            .steps()
-            .iter()
-            .position(|step| matches!(step, Step::Overlay { .. }));
-        draft.map_or(Ok(()), |position| self.draft(site, position))
+        room.plan
+            .draft()
+            .map_or(Ok(()), |position| self.draft(site, position))
     }
 
     /// The overlay of a draft: the host's folder below, the scratch tmpfs above.

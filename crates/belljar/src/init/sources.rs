@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use belljar_linux::mount::{self, Attributes};
 use belljar_linux::userns::{self, IdMap};
 
-use crate::plan::{Plan, Step};
-use crate::policy::Access;
+use crate::plan::{Plan, SourceKind};
 
 /// What is taken from the host, by the position of its step in the plan.
 #[derive(Default)]
@@ -26,34 +25,21 @@ pub(crate) type SourceError = (PathBuf, io::Error);
 pub(crate) fn open_sources(plan: &Plan, ids: Option<(u32, u32)>) -> Result<Sources, SourceError> {
     let mut views = HashMap::new();
     let mut sources = Sources::default();
-    for (position, step) in plan.steps().iter().enumerate() {
-        let (path, attributes, own, named) = match step {
-            Step::Bind {
-                source,
-                access: Access::ReadOnly,
-                own,
-                named,
-                ..
-            } => (source, Attributes::READ, *own, *named),
-            Step::Bind {
-                source,
-                access: Access::ReadWrite,
-                own,
-                named,
-                ..
-            } => (source, Attributes::WRITE, *own, *named),
-            Step::Overlay { source, .. } => (source, Attributes::READ, true, true),
-            Step::Device { path } => (path, Attributes::DEVICE, false, false),
-            _ => continue,
+    for (position, source) in plan.sources() {
+        let attributes = match source.kind {
+            SourceKind::Read => Attributes::READ,
+            SourceKind::Write => Attributes::WRITE,
+            SourceKind::Device => Attributes::DEVICE,
         };
-        let tree = if named {
+        let path = source.path;
+        let tree = if source.named {
             mount::open_unlinked(path).and_then(|opened| mount::detach_opened(opened.as_fd()))
         } else {
             mount::detach(path, true)
         };
         let tree = tree
-            .and_then(|tree| fit(tree, attributes, ids.filter(|_| own), &mut views))
-            .map_err(|error| (path.clone(), error))?;
+            .and_then(|tree| fit(tree, attributes, ids.filter(|_| source.own), &mut views))
+            .map_err(|error| (path.to_path_buf(), error))?;
         sources.trees.insert(position, tree);
     }
     Ok(sources)

@@ -17,7 +17,7 @@ use crate::files::{self, ApplyOptions, Bounds, CollectOptions, Folder, Listing, 
 use crate::init::{DRAFT_MODE, Name};
 use crate::job::{Collect, InputFile};
 use crate::outcome::{Changes, Outcome, OutputFile, Usage};
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 use crate::policy::WorkdirMode;
 use crate::pyerror::{HintContext, PythonError, hint};
 use crate::wire::{Frame, Kind};
@@ -41,11 +41,7 @@ struct Workdir {
 
 /// Looks at what the guest gets to change.
 pub(crate) fn before(plan: &Plan) -> Result<Before, Error> {
-    let written = plan.steps().iter().filter_map(|step| match step {
-        Step::Protect { source, .. } => Some(source.as_path()),
-        _ => None,
-    });
-    let written: Vec<&Path> = written.collect();
+    let written: Vec<&Path> = plan.protected().collect();
     Ok(Before {
         obeyed: files::obeyed(&written),
         workdir: workdir_before(plan)?,

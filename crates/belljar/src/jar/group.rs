@@ -6,13 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use belljar_linux::cgroup::{self, CgroupError, Group, Hierarchy, Owner};
 
 use crate::error::Error;
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 
 /// Whether the plan has a cgroup, of version 2 or of version 1.
 pub(crate) fn has_group(plan: &Plan, v2: bool) -> bool {
-    plan.steps().iter().any(|step| {
-        matches!(step, Step::Cgroup { hierarchy, .. } if v2 == matches!(hierarchy, Hierarchy::V2 { .. }))
-    })
+    plan.cgroup()
+        .is_some_and(|group| v2 == matches!(group.hierarchy, Hierarchy::V2 { .. }))
 }
 
 /// Fails where a test wants this step to.
@@ -28,30 +27,22 @@ pub(crate) fn fault(plan: &Plan, step: &str) -> Result<(), Error> {
 
 /// Makes the cgroup of a plan, with so much more memory than it has.
 pub(crate) fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>, Error> {
-    for step in plan.steps() {
-        if let Step::Cgroup {
-            hierarchy,
-            memory,
-            pids,
-            cpus,
-        } = step
-        {
-            fault(plan, step.name())?;
-            let limits = cgroup::Limits {
-                memory: Some(memory.saturating_add(more_memory)),
-                swap: false,
-                pids: Some(*pids),
-                cpus: Some(*cpus),
-                cpusets: false,
-            };
-            let name = owner().map(|owner| owner.name(next_number()));
-            let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));
-            return group
-                .map(Some)
-                .map_err(|error| Error::setup("make a cgroup", io::Error::other(error)));
-        }
-    }
-    Ok(None)
+    let Some(wanted) = plan.cgroup() else {
+        return Ok(None);
+    };
+    fault(plan, "cgroup")?;
+    let limits = cgroup::Limits {
+        memory: Some(wanted.memory.saturating_add(more_memory)),
+        swap: false,
+        pids: Some(wanted.pids),
+        cpus: Some(wanted.cpus),
+        cpusets: false,
+    };
+    let name = owner().map(|owner| owner.name(next_number()));
+    let group = name.and_then(|name| Group::create(wanted.hierarchy, &name, &limits));
+    group
+        .map(Some)
+        .map_err(|error| Error::setup("make a cgroup", io::Error::other(error)))
 }
 
 /// This process, looked at once unless it has been forked since.

@@ -4,17 +4,14 @@ use std::time::{Duration, Instant};
 
 use belljar_linux::cgroup::{self, Hierarchy, Owner};
 
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 
 /// How long the kernel gets to empty a group after the kill.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Where this plan's cgroups are made.
 pub(crate) fn hierarchy(plan: &Plan) -> Option<&Hierarchy> {
-    plan.steps().iter().find_map(|step| match step {
-        Step::Cgroup { hierarchy, .. } => Some(hierarchy),
-        _ => None,
-    })
+    plan.cgroup().map(|group| group.hierarchy)
 }
 
 /// Removes what wardens that are gone have left. What cannot be removed now is left for the next run.

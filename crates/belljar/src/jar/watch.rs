@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::job::{Collect, InputFile, Message};
 use crate::outcome::{Captured, Refused};
 use crate::parcel::Parcel;
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 use crate::talk::Order;
 use crate::wire::{Decoder, Frame, Kind};
 
@@ -139,10 +139,7 @@ impl<'w, 'r> Watch<'w, 'r> {
         steer: &'w mut Steer,
         holder: Option<&'w mut dyn Holder>,
     ) -> Self {
-        let longest = run.plan.steps().iter().find_map(|step| match step {
-            Step::Deadline { seconds } => Some(Duration::from_secs_f64(*seconds)),
-            _ => None,
-        });
+        let longest = run.plan.deadline();
         // The time of a job that waits at its gate begins behind it.
         let deadline = longest
             .filter(|_| run.gate.is_none())

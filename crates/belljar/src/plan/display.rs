@@ -146,11 +146,13 @@ impl fmt::Display for Step {
             Self::Rlimits { limits } => {
                 let limits: Vec<String> = limits
                     .iter()
-                    .map(|limit| match limit.name.as_str() {
-                        "data" | "fsize" | "memlock" | "msgqueue" | "stack" => {
-                            format!("{} {}", limit.name, bytes(limit.soft))
+                    .map(|limit| {
+                        let name = limit.resource.name();
+                        if limit.resource.is_bytes() {
+                            format!("{name} {}", bytes(limit.soft))
+                        } else {
+                            format!("{name} {}", limit.soft)
                         }
-                        name => format!("{name} {}", limit.soft),
                     })
                     .collect();
                 write!(f, "{}", limits.join(", "))

@@ -12,23 +12,20 @@ use crate::policy::{Layer, Network, Policy};
 const LANDLOCK_FULL: u32 = 6;
 
 pub(super) fn isolation(policy: &Policy, host: &Host) -> Isolation {
-    let layers = [
-        (Layer::Namespaces, namespaces(policy)),
-        (
-            Layer::Root,
-            full("a root of its own; what it shows of the host is listed below"),
-        ),
-        (Layer::Privileges, privileges(host)),
-        (Layer::Seccomp, full("an allow list of system calls")),
-        (Layer::Landlock, landlock(host)),
-        (Layer::Cgroup, cgroup(host)),
-        (Layer::Rlimits, full("limits of each process")),
-        (Layer::Descriptors, full("an exact list of open files")),
-        (Layer::Clock, clock(policy)),
-    ];
+    let enforced = |layer| match layer {
+        Layer::Namespaces => namespaces(policy),
+        Layer::Root => full("a root of its own; what it shows of the host is listed below"),
+        Layer::Privileges => privileges(host),
+        Layer::Seccomp => full("an allow list of system calls"),
+        Layer::Landlock => landlock(host),
+        Layer::Cgroup => cgroup(host),
+        Layer::Rlimits => full("limits of each process"),
+        Layer::Descriptors => full("an exact list of open files"),
+        Layer::Clock => clock(policy),
+    };
     Isolation {
         tier: tier(host),
-        layers: BTreeMap::from(layers),
+        layers: BTreeMap::from(Layer::ALL.map(|layer| (layer, enforced(layer)))),
     }
 }
 

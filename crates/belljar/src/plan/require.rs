@@ -118,7 +118,12 @@ fn fix_for(layer: Layer) -> Hint {
         Layer::Cgroup => "run under `systemd-run --user --scope -p Delegate=yes`, or as root",
         Layer::Landlock => "use kernel 6.12 or later with `landlock` in the lsm= list",
         Layer::Privileges => "start belljar as a user without supplementary groups",
-        _ => return "run `belljar doctor` for what is missing".into(),
+        Layer::Namespaces
+        | Layer::Root
+        | Layer::Seccomp
+        | Layer::Rlimits
+        | Layer::Descriptors
+        | Layer::Clock => return "run `belljar doctor` for what is missing".into(),
     };
     Hint::from(way)
         .say(format!(", or leave `{}` out of ", layer.name()))

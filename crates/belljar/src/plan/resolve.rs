@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use belljar_linux::confine::{Allow, Rule, Rules};
 
-use super::{Namespace, Plan, Refusal, Rlimit, Step, environment, report, require, shown};
+use super::{Namespace, Plan, Refusal, Resource, Rlimit, Step, environment, report, require, shown};
 use crate::host::{Cgroup, Host, Userns};
-use crate::policy::{Access, Network, Policy};
+use crate::policy::{Access, Policy, Resolver};
 use crate::python::Interpreter;
 
 /// The guest's user and group id, as it sees them.
@@ -128,7 +128,7 @@ fn steps(policy: &Policy, host: &Host, python: &Interpreter) -> Vec<Step> {
     }
     steps.push(Step::Descriptors);
     steps.push(Step::Seccomp {
-        internet: policy.network != Network::None,
+        internet: policy.network.may_open_sockets(),
         affinity: counts_cpus(host),
         locks: locks(policy, host),
     });
@@ -172,7 +172,7 @@ fn rooms(steps: &mut Vec<Step>, policy: &Policy, host: &Host) {
         Namespace::Uts,
         Namespace::Cgroup,
     ];
-    if policy.network != Network::Host {
+    if policy.network.has_own_namespace() {
         kinds.push(Namespace::Network);
     }
     steps.push(Step::Namespaces { kinds });
@@ -190,7 +190,7 @@ fn rooms(steps: &mut Vec<Step>, policy: &Policy, host: &Host) {
     steps.push(Step::Hostname {
         name: "belljar".into(),
     });
-    if policy.network == Network::Loopback {
+    if policy.network.has_own_loopback() {
         steps.push(Step::Loopback);
     }
 }
@@ -245,13 +245,8 @@ fn root(steps: &mut Vec<Step>, policy: &Policy, host: &Host, python: &Interprete
     };
     let late: Vec<Step> = steps
         .extract_if(.., |step| match step {
-            Step::Bind { target, .. }
-            | Step::Overlay { target, .. }
-            | Step::Protect { target, .. }
-            | Step::Keep { target }
-            | Step::Hide { target } => below(target),
             Step::Symlink { path, .. } => below(path),
-            _ => false,
+            step => step.target().is_some_and(below),
         })
         .collect();
     steps.extend(late);
@@ -284,8 +279,9 @@ fn etc(policy: &Policy) -> BTreeMap<&'static str, String> {
             "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
         ),
     ]);
-    if policy.network != Network::Host {
-        etc.insert(RESOLVER, String::new());
+    match policy.network.resolver() {
+        Resolver::Nobody => drop(etc.insert(RESOLVER, String::new())),
+        Resolver::Host => {}
     }
     etc
 }
@@ -321,7 +317,31 @@ fn second_wall(steps: &[Step], policy: &Policy, host: &Host) -> Rules {
                 paths.extend(targets.iter().map(|target| (target.clone(), Allow::Write)));
                 None
             }
-            _ => None,
+            // Read in /dev, /etc, /proc or the folder that they are in, or no path at all; `with_tree` adds its own.
+            Step::Device { .. }
+            | Step::Protect { .. }
+            | Step::Keep { .. }
+            | Step::Hide { .. }
+            | Step::Folder { .. }
+            | Step::Symlink { .. }
+            | Step::Text { .. }
+            | Step::Tree { .. }
+            | Step::Proc
+            | Step::Mask { .. }
+            | Step::Root
+            | Step::Pivot
+            | Step::Cgroup { .. }
+            | Step::Namespaces { .. }
+            | Step::Ids { .. }
+            | Step::Hostname { .. }
+            | Step::Loopback
+            | Step::Privileges
+            | Step::Landlock(_)
+            | Step::Rlimits { .. }
+            | Step::Affinity { .. }
+            | Step::Descriptors
+            | Step::Seccomp { .. }
+            | Step::Deadline { .. } => None,
         };
     }
     // What a folder above allows already needs no rule of its own; each costs every start a few microseconds.
@@ -338,7 +358,7 @@ fn second_wall(steps: &[Step], policy: &Policy, host: &Host) -> Rules {
                 allow: *allow,
             })
             .collect(),
-        tcp: policy.network != Network::None,
+        tcp: policy.network.may_open_sockets(),
         scoped: true,
     }
 }
@@ -346,37 +366,31 @@ fn second_wall(steps: &[Step], policy: &Policy, host: &Host) -> Rules {
 fn rlimits(policy: &Policy, host: &Host) -> Vec<Rlimit> {
     let limits = &policy.limits;
     let mut list = Vec::new();
-    let mut set = |name: &str, soft: u64, hard: u64| {
-        list.push(Rlimit {
-            name: name.into(),
-            soft,
-            hard,
-        })
-    };
+    let mut set = |resource, soft, hard| list.push(Rlimit { resource, soft, hard });
     // Not 0: to a handler that core_pattern names behind a pipe the kernel sends any core but one limited to exactly 1.
-    set("core", 1, 1);
-    set("nofile", limits.open_files, limits.open_files);
-    set("stack", STACK, STACK);
-    set("memlock", LOCKED_MEMORY, LOCKED_MEMORY);
-    set("sigpending", PENDING_SIGNALS, PENDING_SIGNALS);
-    set("msgqueue", MESSAGE_QUEUES, MESSAGE_QUEUES);
-    set("rtprio", 0, 0);
-    set("nice", 0, 0);
+    set(Resource::Core, 1, 1);
+    set(Resource::Nofile, limits.open_files, limits.open_files);
+    set(Resource::Stack, STACK, STACK);
+    set(Resource::Memlock, LOCKED_MEMORY, LOCKED_MEMORY);
+    set(Resource::Sigpending, PENDING_SIGNALS, PENDING_SIGNALS);
+    set(Resource::Msgqueue, MESSAGE_QUEUES, MESSAGE_QUEUES);
+    set(Resource::Rtprio, 0, 0);
+    set(Resource::Nice, 0, 0);
     if let Some(size) = limits.file_size {
-        set("fsize", size, size);
+        set(Resource::Fsize, size, size);
     }
     if let Some(seconds) = limits.cpu_seconds {
         // The soft limit's SIGXCPU says why; the hard one ends a guest that ignores it.
-        set("cpu", seconds.ceil() as u64, seconds.ceil() as u64 + 1);
+        set(Resource::Cpu, seconds.ceil() as u64, seconds.ceil() as u64 + 1);
     }
     if !counts_memory(host) {
-        set("data", limits.memory, limits.memory);
+        set(Resource::Data, limits.memory, limits.memory);
     }
     // Where a cgroup counts them, too: the kernel asks that one last, when the new process is there already with all its
     // memory. Processes that fork at their limit would keep it busy with that, and wait for its locks together with everyone.
     // Without a user namespace of the jar's own it would count everything that the user runs.
     if !counts_pids(host) || host.userns == Userns::Works {
-        set("nproc", limits.pids + 1, limits.pids + 1);
+        set(Resource::Nproc, limits.pids + 1, limits.pids + 1);
     }
     list
 }

@@ -6,7 +6,7 @@ use super::Step;
 use super::resolve::RESOLVER;
 use crate::environment::INSIDE;
 use crate::host::Host;
-use crate::policy::{Access, Network, Policy, WorkdirMode};
+use crate::policy::{Access, Policy, Resolver, WorkdirMode};
 use crate::python::Interpreter;
 
 /// Folders before what lies in them, whoever names them first: else a folder would cover what is shown below it, and a
@@ -38,7 +38,7 @@ pub(super) fn steps(policy: &Policy, host: &Host, python: &Interpreter) -> Vec<S
     steps.extend(kept.into_iter().map(|target| Step::Keep { target }));
     let hidden = hidden(&steps, policy, host, python);
     steps.extend(hidden.into_iter().map(|target| Step::Hide { target }));
-    steps.sort_by_key(|step| target(step).map_or(0, |target| target.components().count()));
+    steps.sort_by_key(|step| step.target().map_or(0, |target| target.components().count()));
     steps
 }
 
@@ -50,9 +50,11 @@ fn system(policy: &Policy, host: &Host) -> Vec<Step> {
             steps.push(bind(path, path, false));
         }
     }
-    if policy.network == Network::Host {
+    match policy.network.resolver() {
         // The host's network without its resolver would be of little use.
-        steps.push(bind(Path::new(RESOLVER), Path::new(RESOLVER), false));
+        Resolver::Host => steps.push(bind(Path::new(RESOLVER), Path::new(RESOLVER), false)),
+        // An empty file in its place is among those of our own making.
+        Resolver::Nobody => {}
     }
     steps
 }
@@ -122,7 +124,7 @@ fn kept(shown: &[Step], policy: &Policy) -> Vec<PathBuf> {
             // What is shown there, or above it in the folder, takes the place of the folder's own.
             let covered = shown
                 .iter()
-                .filter_map(target)
+                .filter_map(Step::target)
                 .any(|other| place.starts_with(other) && other.starts_with(seen) && other != seen);
             if !covered && !kept.contains(&place) {
                 kept.push(place);
@@ -144,7 +146,7 @@ fn hidden(shown: &[Step], policy: &Policy, host: &Host, python: &Interpreter) ->
         &[]
     };
     let wanted = |folder: &Path| {
-        let around = |step: &&Step| target(step).is_some_and(|target| folder.starts_with(target));
+        let around = |step: &&Step| step.target().is_some_and(|target| folder.starts_with(target));
         let mut named = shown.iter().filter(around).peekable();
         named.peek().is_none()
             || named.any(|step| matches!(step, Step::Bind { named: true, .. } | Step::Overlay { .. }))
@@ -155,15 +157,4 @@ fn hidden(shown: &[Step], policy: &Policy, host: &Host, python: &Interpreter) ->
     folders.dedup();
     folders.retain(|folder| !kept.contains(folder) && !wanted(folder));
     folders.into_iter().cloned().collect()
-}
-
-fn target(step: &Step) -> Option<&PathBuf> {
-    match step {
-        Step::Bind { target, .. }
-        | Step::Overlay { target, .. }
-        | Step::Protect { target, .. }
-        | Step::Keep { target }
-        | Step::Hide { target } => Some(target),
-        _ => None,
-    }
 }

@@ -1,10 +1,12 @@
 //! The operations that a plan is made of.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use belljar_linux::confine::Rules;
 use serde::{Deserialize, Serialize};
 
+use super::Rlimit;
+use super::questions::{Source, SourceKind};
 use crate::host::Cgroup;
 use crate::policy::{Access, Layer};
 
@@ -195,17 +197,6 @@ pub enum Namespace {
     Cgroup,
 }
 
-/// A limit of each process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rlimit {
-    /// Name without RLIMIT_, lower case.
-    pub name: String,
-    /// Soft limit.
-    pub soft: u64,
-    /// Hard limit.
-    pub hard: u64,
-}
-
 impl Step {
     /// The step's name, as in its JSON form.
     pub fn name(&self) -> &'static str {
@@ -251,7 +242,62 @@ impl Step {
             Self::Descriptors => Layer::Descriptors,
             Self::Seccomp { .. } => Layer::Seccomp,
             Self::Deadline { .. } => Layer::Clock,
-            _ => Layer::Root,
+            Self::Root
+            | Self::Bind { .. }
+            | Self::Protect { .. }
+            | Self::Keep { .. }
+            | Self::Hide { .. }
+            | Self::Overlay { .. }
+            | Self::Folder { .. }
+            | Self::Symlink { .. }
+            | Self::Text { .. }
+            | Self::Tree { .. }
+            | Self::Device { .. }
+            | Self::Proc
+            | Self::Mask { .. }
+            | Self::Scratch { .. }
+            | Self::Pivot => Layer::Root,
         }
+    }
+
+    /// Where the guest sees what of the host this step shows, keeps or hides.
+    pub(super) fn target(&self) -> Option<&Path> {
+        match self {
+            Self::Bind { target, .. }
+            | Self::Overlay { target, .. }
+            | Self::Protect { target, .. }
+            | Self::Keep { target }
+            | Self::Hide { target } => Some(target),
+            _ => None,
+        }
+    }
+
+    /// What it takes from the host.
+    pub(super) fn source(&self) -> Option<Source<'_>> {
+        let (path, kind, own, named) = match self {
+            Self::Bind {
+                source,
+                access: Access::ReadOnly,
+                own,
+                named,
+                ..
+            } => (source, SourceKind::Read, *own, *named),
+            Self::Bind {
+                source,
+                access: Access::ReadWrite,
+                own,
+                named,
+                ..
+            } => (source, SourceKind::Write, *own, *named),
+            Self::Overlay { source, .. } => (source, SourceKind::Read, true, true),
+            Self::Device { path } => (path, SourceKind::Device, false, false),
+            _ => return None,
+        };
+        Some(Source {
+            path,
+            kind,
+            own,
+            named,
+        })
     }
 }

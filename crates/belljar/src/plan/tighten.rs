@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use super::{Plan, Step};
+use super::{Plan, Resource, Rlimit, Step};
 use crate::error::{Hinted, next_step};
 use crate::hint::Hint;
 use crate::job::JobLimits;
@@ -60,14 +60,14 @@ impl Plan {
                 f64::to_string,
             )?;
             own.cpu_seconds = Some(seconds);
-            plan.rlimit("cpu", seconds.ceil() as u64, seconds.ceil() as u64 + 1);
+            plan.rlimit(Resource::Cpu, seconds.ceil() as u64, seconds.ceil() as u64 + 1);
         }
         let own = &mut plan.limits;
         if let Some(bytes) = limits.memory {
             check("memory", bytes, own.memory, |size| format_size(*size))?;
             let less = own.memory - bytes;
             own.memory = bytes;
-            plan.lower("data", bytes);
+            plan.lower(Resource::Data, bytes);
             plan.group(|memory, _| *memory -= less);
         }
         let own = &mut plan.limits;
@@ -75,31 +75,26 @@ impl Plan {
             check("pids", count, own.pids, u64::to_string)?;
             let less = own.pids - count;
             own.pids = count;
-            plan.lower("nproc", count + 1);
+            plan.lower(Resource::Nproc, count + 1);
             plan.group(|_, pids| *pids -= less);
         }
         Ok(Cow::Owned(plan))
     }
 
     /// Sets a limit of each process.
-    fn rlimit(&mut self, name: &str, soft: u64, hard: u64) {
+    fn rlimit(&mut self, resource: Resource, soft: u64, hard: u64) {
         for step in &mut self.steps {
             if let Step::Rlimits { limits } = step {
-                limits.retain(|limit| limit.name != name);
-                limits.push(super::Rlimit {
-                    name: name.into(),
-                    soft,
-                    hard,
-                });
+                limits.retain(|limit| limit.resource != resource);
+                limits.push(Rlimit { resource, soft, hard });
             }
         }
     }
 
     /// Lowers a limit of each process, where the plan has it.
-    fn lower(&mut self, name: &str, value: u64) {
-        let has = |step: &Step| matches!(step, Step::Rlimits { limits } if limits.iter().any(|limit| limit.name == name));
-        if self.steps.iter().any(has) {
-            self.rlimit(name, value, value);
+    fn lower(&mut self, resource: Resource, value: u64) {
+        if self.rlimits().iter().any(|limit| limit.resource == resource) {
+            self.rlimit(resource, value, value);
         }
     }
 

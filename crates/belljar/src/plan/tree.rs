@@ -6,15 +6,6 @@ use super::{Plan, Step};
 use crate::tree::{INSIDE, Tree, TreeError};
 
 impl Plan {
-    /// Memory that the source files of its jars take: beside what the guest may have, for whoever is charged for them.
-    pub(crate) fn tree_bytes(&self) -> u64 {
-        let tree = self.steps.iter().find_map(|step| match step {
-            Step::Tree { bytes, .. } => Some(*bytes),
-            _ => None,
-        });
-        tree.unwrap_or_default()
-    }
-
     /// This plan with a tree in it.
     pub fn with_tree(mut self, tree: &Tree) -> Result<Self, TreeError> {
         let shown = Step::Tree {

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::{
-    EnvProblem, Layer, Mount, Network, Policy, PolicyError, Tier, Workdir, WorkdirMode, builtin, check,
+    Amount, EnvProblem, Key, Layer, Mount, Network, Policy, PolicyError, Tier, Workdir, WorkdirMode, builtin,
+    check,
 };
 
 /// No policy is larger.
@@ -43,26 +43,8 @@ pub struct PolicyDocument {
     pub apply: Option<bool>,
     /// See [`Policy::env`]; `None` takes the value from the caller's environment.
     pub env: BTreeMap<String, Option<String>>,
-    /// Wall time; `Some(None)` is no limit.
-    pub timeout: Option<Option<Duration>>,
-    /// Bytes of memory.
-    pub memory: Option<u64>,
-    /// Processors.
-    pub cpus: Option<f64>,
-    /// Processor seconds; `Some(None)` is no limit.
-    pub cpu_seconds: Option<Option<f64>>,
-    /// Processes and threads.
-    pub pids: Option<u64>,
-    /// Bytes on disk.
-    pub disk: Option<u64>,
-    /// Files and folders.
-    pub inodes: Option<u64>,
-    /// Open files of one process.
-    pub open_files: Option<u64>,
-    /// Bytes of one file; `Some(None)` is no limit.
-    pub file_size: Option<Option<u64>>,
-    /// Bytes of output.
-    pub output: Option<u64>,
+    /// See [`Policy::limits`], each by the name of its key; `None` is no limit.
+    pub limits: BTreeMap<&'static str, Option<Amount>>,
     /// The least tier.
     pub require: Option<Tier>,
     /// Layers that must be enforced in full.
@@ -123,6 +105,7 @@ impl PolicyDocument {
     pub fn merge(mut self, over: Self) -> Self {
         self.mount.extend(over.mount);
         self.env.extend(over.env);
+        self.limits.extend(over.limits);
         self.profiles.extend(over.profiles);
         Self {
             python: over.python.or(self.python),
@@ -136,16 +119,7 @@ impl PolicyDocument {
             draft: over.draft.or(self.draft),
             apply: over.apply.or(self.apply),
             env: self.env,
-            timeout: over.timeout.or(self.timeout),
-            memory: over.memory.or(self.memory),
-            cpus: over.cpus.or(self.cpus),
-            cpu_seconds: over.cpu_seconds.or(self.cpu_seconds),
-            pids: over.pids.or(self.pids),
-            disk: over.disk.or(self.disk),
-            inodes: over.inodes.or(self.inodes),
-            open_files: over.open_files.or(self.open_files),
-            file_size: over.file_size.or(self.file_size),
-            output: over.output.or(self.output),
+            limits: self.limits,
             require: over.require.or(self.require),
             require_layers: over.require_layers.or(self.require_layers),
             profiles: self.profiles,
@@ -177,17 +151,11 @@ impl PolicyDocument {
             })?;
             policy.env.insert(name, value);
         }
-        let limits = &mut policy.limits;
-        limits.timeout = self.timeout.unwrap_or(limits.timeout);
-        limits.memory = self.memory.unwrap_or(limits.memory);
-        limits.cpus = self.cpus.unwrap_or(limits.cpus);
-        limits.cpu_seconds = self.cpu_seconds.unwrap_or(limits.cpu_seconds);
-        limits.pids = self.pids.unwrap_or(limits.pids);
-        limits.disk = self.disk.unwrap_or(limits.disk);
-        limits.inodes = self.inodes.unwrap_or(limits.inodes);
-        limits.open_files = self.open_files.unwrap_or(limits.open_files);
-        limits.file_size = self.file_size.unwrap_or(limits.file_size);
-        limits.output = self.output.unwrap_or(limits.output);
+        for (name, amount) in self.limits {
+            if let Some(limit) = Key::of(name).and_then(Key::limit) {
+                limit.set(&mut policy.limits, amount);
+            }
+        }
         policy.require.tier = self.require.unwrap_or(policy.require.tier);
         policy.require.layers = self.require_layers.unwrap_or_default();
         policy.settled()

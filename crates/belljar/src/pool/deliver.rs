@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use belljar_linux::cgroup::Limits;
-use rustix::process::{Pid, Resource, Rlimit};
+use rustix::process::{Pid, Rlimit};
 use rustix::thread::CpuSet;
 
 use super::ready::Ready;
@@ -14,7 +14,7 @@ use crate::files::{self, Folder};
 use crate::init::Name;
 use crate::jar::{Jar, Outgoing, Run};
 use crate::job::{Job, Program};
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 
 /// Why a job was not delivered. Nothing of it has run; what is left of the worker is to be emptied.
 pub(super) enum Undelivered {
@@ -84,36 +84,24 @@ fn write(jar: &Jar, folder: Name, path: &Path, content: &[u8], mode: u32) -> Res
 
 /// Lowers the limits on memory and processes to those of the plan, by the cgroup or process by process.
 fn tighten(plan: &Plan, jar: &Jar) -> Result<(), Error> {
-    for step in plan.steps() {
-        match (step, &jar.group) {
-            (Step::Cgroup { memory, pids, .. }, Some(group)) => {
-                let limits = Limits {
-                    memory: Some(*memory),
-                    pids: Some(*pids),
-                    ..Limits::default()
-                };
-                group
-                    .tighten(&limits)
-                    .map_err(|error| Error::setup("lower the job's limits", std::io::Error::other(error)))?;
-            }
-            (Step::Rlimits { limits }, _) => {
-                let pid = Pid::from_raw(jar.worker.pid() as i32);
-                for limit in limits {
-                    let resource = match limit.name.as_str() {
-                        "data" => Resource::Data,
-                        "nproc" => Resource::Nproc,
-                        _ => continue,
-                    };
-                    let pair = Rlimit {
-                        current: Some(limit.soft),
-                        maximum: Some(limit.hard),
-                    };
-                    rustix::process::prlimit(pid, resource, pair)
-                        .map_err(|error| Error::setup("lower the job's limits", error))?;
-                }
-            }
-            _ => {}
-        }
+    if let (Some(wanted), Some(group)) = (plan.cgroup(), &jar.group) {
+        let limits = Limits {
+            memory: Some(wanted.memory),
+            pids: Some(wanted.pids),
+            ..Limits::default()
+        };
+        group
+            .tighten(&limits)
+            .map_err(|error| Error::setup("lower the job's limits", std::io::Error::other(error)))?;
+    }
+    let pid = Pid::from_raw(jar.worker.pid() as i32);
+    for limit in plan.rlimits().iter().filter(|limit| limit.resource.is_a_jobs()) {
+        let pair = Rlimit {
+            current: Some(limit.soft),
+            maximum: Some(limit.hard),
+        };
+        rustix::process::prlimit(pid, limit.resource.kernel(), pair)
+            .map_err(|error| Error::setup("lower the job's limits", error))?;
     }
     Ok(())
 }

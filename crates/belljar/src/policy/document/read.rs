@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::PolicyDocument;
 use crate::policy::{
-    Access, Layer, Mount, Network, PolicyError, Tier, Workdir, WorkdirMode, check, keys, parse_duration,
-    parse_size, paths,
+    Access, Amount, Key, Layer, LimitKey, Mount, Network, PolicyError, Tier, Unit, Workdir, WorkdirMode,
+    check, keys, parse_duration, parse_size, paths,
 };
 
 type Value<'a> = Spanned<DeValue<'a>>;
@@ -114,7 +115,7 @@ fn set(document: &mut PolicyDocument, name: &str, value: &Value<'_>) -> Result<(
             document.network = Some(choice(
                 "network",
                 value,
-                &NETWORKS,
+                &Network::ALL.map(|network| (network.name(), network)),
                 "none, loopback or host",
                 "\"loopback\"",
             )?)
@@ -124,23 +125,11 @@ fn set(document: &mut PolicyDocument, name: &str, value: &Value<'_>) -> Result<(
         "draft" => document.draft = Some(boolean("draft", value)?),
         "apply" => document.apply = Some(boolean("apply", value)?),
         "env" => document.env = env(value)?,
-        "timeout" => document.timeout = Some(timeout(value)?),
-        "memory" => document.memory = Some(size("memory", value)?),
-        "cpus" => document.cpus = Some(number("cpus", value)?),
-        "cpu_seconds" => {
-            document.cpu_seconds = Some(unless_none(value, |value| number("cpu_seconds", value))?)
-        }
-        "pids" => document.pids = Some(integer("pids", value)?),
-        "disk" => document.disk = Some(size("disk", value)?),
-        "inodes" => document.inodes = Some(integer("inodes", value)?),
-        "open_files" => document.open_files = Some(integer("open_files", value)?),
-        "file_size" => document.file_size = Some(unless_none(value, |value| size("file_size", value))?),
-        "output" => document.output = Some(size("output", value)?),
         "require" => {
             document.require = Some(choice(
                 "require",
                 value,
-                &TIERS,
+                &Tier::ALL.map(|tier| (tier.name(), tier)),
                 "sealed or screened",
                 "\"sealed\"",
             )?)
@@ -151,24 +140,14 @@ fn set(document: &mut PolicyDocument, name: &str, value: &Value<'_>) -> Result<(
             let layer = |value| choice("require_layers", value, &named, LAYER_NAMES, "[\"cgroup\"]");
             document.require_layers = Some(layers.map(layer).collect::<Result<_>>()?);
         }
-        _ => unreachable!("every name in KEYS has its line here, and a test walks them"),
+        _ => match Key::of(name).and_then(|key| Some((key, key.limit()?))) {
+            Some((key, bounds)) => drop(document.limits.insert(key.name, limit(key, bounds, value)?)),
+            None => unreachable!("every name in KEYS has its line here, and a test walks them"),
+        },
     }
     Ok(())
 }
 
-const NETWORKS: [(&str, Network); 3] = [
-    ("none", Network::None),
-    ("loopback", Network::Loopback),
-    ("host", Network::Host),
-];
-const TIERS: [(&str, Tier); 2] = [("sealed", Tier::Sealed), ("screened", Tier::Screened)];
-const ACCESSES: [(&str, Access); 2] = [("ro", Access::ReadOnly), ("rw", Access::ReadWrite)];
-const MODES: [(&str, WorkdirMode); 4] = [
-    ("read", WorkdirMode::Read),
-    ("write", WorkdirMode::Write),
-    ("draft", WorkdirMode::Draft),
-    ("apply", WorkdirMode::Apply),
-];
 const LAYER_NAMES: &str =
     "the layers are namespaces, root, privileges, seccomp, landlock, cgroup, rlimits, descriptors and clock";
 
@@ -211,7 +190,7 @@ fn mount(value: &Value<'_>) -> Result<Mount> {
                     choice(
                         "mount",
                         access,
-                        &ACCESSES,
+                        &Access::ALL.map(|access| (access.name(), access)),
                         "access is ro or rw",
                         "[\"/srv/data:/data:ro\"]",
                     )
@@ -244,7 +223,7 @@ fn workdir(value: &Value<'_>) -> Result<Workdir> {
                     choice(
                         "workdir",
                         mode,
-                        &MODES,
+                        &WorkdirMode::ALL.map(|mode| (mode.name(), mode)),
                         "mode is read, write, draft or apply",
                         "\"/home/me/project\"",
                     )
@@ -299,63 +278,65 @@ fn env(value: &Value<'_>) -> Result<BTreeMap<String, Option<String>>> {
     Ok(env)
 }
 
-fn timeout(value: &Value<'_>) -> Result<Option<std::time::Duration>> {
+fn limit(key: &'static Key, limit: &LimitKey, value: &Value<'_>) -> Result<Option<Amount>> {
+    if limit.none && value.get_ref().as_str() == Some("none") {
+        return Ok(None);
+    }
+    let amount = match limit.unit {
+        Unit::Time => Amount::Time(time(key, limit, value)?),
+        Unit::Bytes => Amount::Whole(size(key, limit, value)?),
+        Unit::Count => Amount::Whole(integer(key, limit, value)?),
+        Unit::Number | Unit::Seconds => Amount::Number(number(key, value)?),
+    };
+    limit.check(key, amount).map(Some)
+}
+
+fn time(key: &'static Key, limit: &LimitKey, value: &Value<'_>) -> Result<Duration> {
     let words = match value.get_ref() {
-        DeValue::String(text) if text == "none" => return Ok(None),
         DeValue::String(text) => Cow::from(text.as_ref()),
         DeValue::Integer(number) if number.radix() == 10 => Cow::from(number.as_str()),
         DeValue::Float(number) => Cow::from(number.as_str()),
         _ => {
             return Err(kind(
-                "timeout",
+                key.name,
                 "a duration such as \"30s\", a number of seconds or \"none\"",
                 value,
             ));
         }
     };
-    let duration =
-        parse_duration(&words).ok_or_else(|| wrong("timeout", value, "not a duration", "\"30s\""))?;
-    check::timeout(duration).map(Some)
+    parse_duration(&words).ok_or_else(|| wrong(key.name, value, "not a duration", limit.works))
 }
 
-fn size(key: &'static str, value: &Value<'_>) -> Result<u64> {
+fn size(key: &'static Key, limit: &LimitKey, value: &Value<'_>) -> Result<u64> {
     let bytes = match value.get_ref() {
         DeValue::String(text) => parse_size(text),
         DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
-        _ => return Err(kind(key, "a size such as \"512M\" or a number of bytes", value)),
+        _ => {
+            return Err(kind(
+                key.name,
+                "a size such as \"512M\" or a number of bytes",
+                value,
+            ));
+        }
     };
-    check::count(
-        key,
-        bytes.ok_or_else(|| wrong(key, value, "not a size", check::example(key)))?,
-    )
+    bytes.ok_or_else(|| wrong(key.name, value, "not a size", limit.works))
 }
 
-fn integer(key: &'static str, value: &Value<'_>) -> Result<u64> {
+fn integer(key: &'static Key, limit: &LimitKey, value: &Value<'_>) -> Result<u64> {
     let DeValue::Integer(number) = value.get_ref() else {
-        return Err(kind(key, "an integer", value));
+        return Err(kind(key.name, "an integer", value));
     };
     let number = u64::from_str_radix(number.as_str(), number.radix());
-    check::count(
-        key,
-        number.map_err(|_| wrong(key, value, "not a count", check::example(key)))?,
-    )
+    number.map_err(|_| wrong(key.name, value, "not a count", limit.works))
 }
 
-fn number(key: &'static str, value: &Value<'_>) -> Result<f64> {
+fn number(key: &'static Key, value: &Value<'_>) -> Result<f64> {
     let number = match value.get_ref() {
         DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
         DeValue::Float(number) => number.as_str().parse().ok(),
-        _ => return Err(kind(key, "a number", value)),
+        _ => return Err(kind(key.name, "a number", value)),
     };
-    check::amount(key, number.unwrap_or(f64::NAN))
-}
-
-fn unless_none<T>(value: &Value<'_>, read: impl Fn(&Value<'_>) -> Result<T>) -> Result<Option<T>> {
-    if value.get_ref().as_str() == Some("none") {
-        Ok(None)
-    } else {
-        read(value).map(Some)
-    }
+    Ok(number.unwrap_or(f64::NAN))
 }
 
 fn text<'v>(key: &'static str, value: &'v Value<'_>) -> Result<&'v str> {

@@ -332,7 +332,7 @@ fn name_alone_takes_the_callers_value_and_a_table_never_does() {
 fn profile_lies_over_the_document_and_flags_over_both() {
     let document = parse("memory = \"2G\"\npids = 10\nmount = [\"/var:/a\"]\n[profile.ci]\nmemory = \"3G\"\nmount = [\"/etc:/b\"]\n").unwrap();
     let flags = PolicyDocument {
-        pids: Some(20),
+        limits: [("pids", Some(Amount::Whole(20)))].into(),
         ..PolicyDocument::default()
     };
     let policy = document
@@ -388,7 +388,8 @@ fn pyproject_is_read_at_its_table() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pyproject.toml");
     fs::write(&file, "[project]\nname = \"x\"\n[tool.belljar]\npids = 7\n").unwrap();
-    assert_eq!(PolicyDocument::read(&file).unwrap().pids, Some(7));
+    let read = PolicyDocument::read(&file).unwrap();
+    assert_eq!(read.limits["pids"], Some(Amount::Whole(7)));
     fs::write(&file, "[project]\nname = \"x\"\n").unwrap();
     assert!(matches!(
         PolicyDocument::read(&file),

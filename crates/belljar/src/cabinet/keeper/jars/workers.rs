@@ -15,9 +15,8 @@ use rustix::pipe::PipeFlags;
 use super::{Coming, Kept, State, errno};
 use crate::cabinet::keeper::loops::{Keeper, Source};
 use crate::cabinet::message::{Fork, FromKeeper, send};
-use crate::cabinet::{room, template};
+use crate::cabinet::room;
 use crate::init::{Name, Report, choose};
-use crate::plan::Step;
 use crate::wire::{Kind as Frame, PREFIX};
 
 /// How long a template gets to reap a worker that has ended.
@@ -112,19 +111,13 @@ impl Keeper<'_> {
     /// The part of an order that is the same for all workers.
     fn fixed(&self, kinds: &[Kind], groups: usize) -> io::Result<Vec<u8>> {
         let names: Vec<&'static str> = kinds.iter().map(|kind| kind.name()).collect();
-        let steps = self.room.plan.steps();
-        let ruleset = steps.iter().find_map(|step| match step {
-            Step::Landlock(rules) => Some(confine::quiet(rules.abi)),
-            _ => None,
-        });
-        let limits = steps.iter().filter_map(|step| match step {
-            Step::Rlimits { limits } => Some(limits),
-            _ => None,
-        });
-        let rlimits: Vec<(String, u64, u64)> = limits
-            .flatten()
-            .filter(|limit| template::is_workers_own(&limit.name))
-            .map(|limit| (limit.name.clone(), limit.soft, limit.hard))
+        let plan = self.room.plan;
+        let ruleset = plan.landlock().map(|rules| confine::quiet(rules.abi));
+        let rlimits: Vec<(&str, u64, u64)> = plan
+            .rlimits()
+            .iter()
+            .filter(|limit| limit.resource.is_workers_own())
+            .map(|limit| (limit.resource.name(), limit.soft, limit.hard))
             .collect();
         Ok(serde_json::to_vec(&Fork {
             namespaces: &names,

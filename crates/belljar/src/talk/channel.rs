@@ -22,6 +22,9 @@ const PIECE: usize = 64 << 10;
 /// A message: its head, its raw parts, and the descriptors that came with it.
 pub(crate) type Message<Head> = (Head, Blobs, Vec<OwnedFd>);
 
+/// Takes some bytes, and the descriptors that come with them.
+type Receive = fn(BorrowedFd<'_>, &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)>;
+
 /// Writes a message, and waits for room.
 pub(crate) fn send(
     mut socket: &UnixStream,
@@ -82,7 +85,7 @@ impl Inbox {
     /// Waits for the next message.
     pub(crate) fn wait<Head: DeserializeOwned>(&mut self) -> io::Result<Message<Head>> {
         loop {
-            if let Some(message) = self.take(&mut |socket, bytes| descriptors::receive(socket, bytes))? {
+            if let Some(message) = self.take(descriptors::receive)? {
                 return Ok(message);
             }
         }
@@ -90,17 +93,14 @@ impl Inbox {
 
     /// The next message, if all of it is there now.
     pub(crate) fn now<Head: DeserializeOwned>(&mut self) -> io::Result<Option<Message<Head>>> {
-        self.take(&mut |socket, bytes| {
+        self.take(|socket, bytes| {
             let received = rustix::io::retry_on_intr(|| descriptors::receive_now(socket, bytes));
             Ok(received?)
         })
     }
 
     /// Takes what there is; `None` when a message is not whole and nothing more comes now.
-    fn take<Head: DeserializeOwned>(
-        &mut self,
-        receive: &mut dyn FnMut(BorrowedFd<'_>, &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)>,
-    ) -> io::Result<Option<Message<Head>>> {
+    fn take<Head: DeserializeOwned>(&mut self, receive: Receive) -> io::Result<Option<Message<Head>>> {
         let mut buffer = Vec::new();
         while let Some(wanted) = self.wanted()? {
             buffer.resize(wanted.min(PIECE), 0);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Core, State};
-use crate::cabinet::{Event, Told};
+use crate::cabinet::{Event, Parked, Told};
 use crate::error::Error;
 use crate::pool::ready::Ready;
 use crate::pool::shelf::Shelf;
@@ -15,7 +15,7 @@ impl Core {
     pub(in crate::pool) fn happened(&self, digest: &Digest, cabinet: u64, event: Event) {
         let told = match event {
             Event::Parked(parked) => {
-                self.parked(digest, cabinet, parked);
+                self.parked(digest, cabinet, *parked);
                 return self.tell();
             }
             Event::Told(told) => told,
@@ -72,7 +72,7 @@ impl Core {
         self.wake.notify_one();
     }
 
-    fn parked(&self, digest: &Digest, cabinet: u64, parked: Box<crate::cabinet::Parked>) {
+    fn parked(&self, digest: &Digest, cabinet: u64, parked: Parked) {
         let (timings, number) = (parked.timings, parked.number);
         tracing::trace!(number, pid = parked.worker_pid, "a worker is parked");
         let mut state = lock(&self.state);
@@ -87,7 +87,7 @@ impl Core {
         let Some((making, generation, weighed, bound, waited_for)) = made else {
             // Of a cabinet that was given up, or after a time that was too long: nobody waits for it.
             drop(state);
-            self.discard([Ready::new(*parked, None, 0, Vec::new())]);
+            self.discard([Ready::new(parked, None, 0, Vec::new())]);
             return;
         };
         // Counted as on its way, so that nobody makes another one in its place meanwhile.
@@ -96,7 +96,7 @@ impl Core {
         }
         let beside = state.busy > 0;
         drop(state);
-        let mut worker = Ready::new(*parked, making.group, generation, making.cpus);
+        let mut worker = Ready::new(parked, making.group, generation, making.cpus);
         // The call would have to do it.
         if let Some(clear) = self.processors.clear().filter(|_| !bound) {
             worker.stand_aside(&clear);

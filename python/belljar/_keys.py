@@ -30,6 +30,9 @@ KEYS: dict[str, tuple[Any, ...]] = {
     "file_size": ("size", 1, 17592186044416, "100M", True),
     "output": ("size", 1, 1099511627776, "1M", False),
     "require": ("choice", "sealed", "screened"),
-    "require_layers": ("layers", *"namespaces root privileges seccomp landlock cgroup rlimits descriptors clock".split()),
+    "require_layers": (
+        "layers",
+        *"namespaces root privileges seccomp landlock cgroup rlimits descriptors clock".split(),
+    ),
     "profile": ("choice", "default", "strict", "data", "jupyter"),
-}  # fmt: skip
+}

@@ -1,4 +1,4 @@
-//! Our own failures. What a guest does is never one of these: that is an [`Outcome`](crate::Outcome).
+//! Our own failures. What a guest does is never one of these: that is an [`Outcome`].
 
 use std::{fmt, io};
 

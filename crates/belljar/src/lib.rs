@@ -33,6 +33,12 @@
 //! - **guest**: the Python inside the jar. **job**: what the guest runs. **outcome**: what happened. **error**: a failure
 //!   of belljar itself.
 //!
+//! # Names
+//!
+//! Eight names are enough for most programs: a [`Policy`] and the [`Sandbox`] that keeps it, a [`Command`] or a [`Job`] to run
+//! in it, a [`Pool`] of workers for many of them, [`Environments`] with packages, and the [`Outcome`] or [`Error`] in the end.
+//! `examples/` has a program for each feature; the modules have the rest.
+//!
 //! # Layout
 //!
 //! Read in this order: [`policy`] (the wish), [`host`] (what this machine can do), [`plan`] (the two resolved, as a list
@@ -44,13 +50,15 @@
 //! interpreters, [`requirement`] reads what a guest needs and [`environment`] builds it, [`tree`] holds modules of the
 //! caller's own, [`parcel`] carries what only the client and its guest read.
 
+#[doc(hidden)]
 pub mod agent;
 mod cabinet;
 mod cache;
+#[doc(hidden)]
 pub mod client;
-mod command;
+pub mod command;
 pub mod environment;
-mod error;
+pub mod error;
 pub mod files;
 pub mod hint;
 pub mod host;
@@ -60,6 +68,7 @@ pub mod job;
 mod named;
 mod nearest;
 pub mod outcome;
+#[doc(hidden)]
 pub mod parcel;
 pub mod plan;
 pub mod policy;
@@ -68,31 +77,57 @@ pub mod pyerror;
 pub mod python;
 pub mod requirement;
 mod runtime;
-mod sandbox;
+pub mod sandbox;
 mod talk;
 pub mod tree;
+#[doc(hidden)]
 pub mod warden;
+#[doc(hidden)]
 pub mod wire;
 
-pub use command::{Child, Command, Stdio};
-pub use environment::{Environment, Environments};
-pub use error::{CallError, Error, Hinted, Process, without_number};
-pub use hint::Hint;
-pub use host::Host;
+#[doc(inline)]
+pub use command::Command;
+#[doc(inline)]
+pub use environment::Environments;
+#[doc(inline)]
+pub use error::Error;
+#[doc(inline)]
 pub use job::Job;
-pub use nearest::nearest;
+#[doc(inline)]
 pub use outcome::Outcome;
-pub use plan::Plan;
+#[doc(inline)]
 pub use policy::Policy;
+#[doc(inline)]
 pub use pool::Pool;
-pub use sandbox::{Builder, Sandbox};
+#[doc(inline)]
+pub use sandbox::Sandbox;
+
+// What comes with one of these, and what only our own binaries use: documented where it is defined.
+#[doc(hidden)]
+pub use command::{Child, Stdio};
+#[doc(hidden)]
+pub use environment::Environment;
+#[doc(hidden)]
+pub use error::{CallError, Hinted, Process, without_number};
+#[doc(hidden)]
+pub use hint::Hint;
+#[doc(hidden)]
+pub use host::Host;
+#[doc(hidden)]
+pub use nearest::nearest;
+#[doc(hidden)]
+pub use plan::Plan;
+#[doc(hidden)]
+pub use sandbox::Builder;
 
 /// Checks a policy, finds its interpreter and resolves both for a host.
+#[doc(hidden)]
 pub fn prepare(policy: &Policy, host: &Host) -> Result<Plan, Error> {
     prepare_in(policy, host, None)
 }
 
 /// As [`prepare`], with the interpreter in an environment.
+#[doc(hidden)]
 pub fn prepare_in(policy: &Policy, host: &Host, environment: Option<&Environment>) -> Result<Plan, Error> {
     let policy = policy.clone().settled()?;
     let interpreter = match environment {

@@ -139,6 +139,7 @@ pub struct Require {
 /// How strong a jar is as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Tier {
     /// No user namespaces to be had: Landlock, the system-call filter and rlimits alone.
     Screened,
@@ -149,6 +150,7 @@ pub enum Tier {
 /// One wall of the jar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Layer {
     /// User, mount, pid, network, IPC, UTS and cgroup namespaces.
     Namespaces,

@@ -21,6 +21,7 @@ pub struct Rlimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // getrlimit(2) explains each.
+#[non_exhaustive]
 pub enum Resource {
     Core,
     Nofile,

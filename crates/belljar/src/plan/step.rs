@@ -13,6 +13,7 @@ use crate::policy::{Access, Layer};
 /// One operation. They are carried out in the order of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Step {
     /// A cgroup of its own, with its limits set before anything enters it.
     Cgroup {
@@ -180,6 +181,7 @@ pub enum Step {
 /// A namespace of the jar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Namespace {
     /// Users and capabilities.
     User,

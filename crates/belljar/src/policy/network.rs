@@ -7,6 +7,7 @@ use crate::named::names;
 /// What a guest can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Network {
     /// No network at all; not even a loopback.
     None,
@@ -24,6 +25,7 @@ names!(Network {
 
 /// Who answers when a guest asks for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Resolver {
     /// Nobody: its list of name servers is empty.
     Nobody,

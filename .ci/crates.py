@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
+
+import tomllib
 
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 

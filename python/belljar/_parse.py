@@ -28,7 +28,7 @@ class ParsedError:
         self.message: str = told["message"]
         #: File, line and function, outermost first.
         self.frames = tuple((each["file"], each["line"], each["function"]) for each in told["frames"])
-        #: The line in the user's own code; `column` (if known), `file` and `source` (the text of that line) belong to it.
+        #: The line in the user's own code, with its `column` if known, its `file` and its text, `source`.
         self.line: int | None = told["line"]
         self.column: int | None = told["column"]
         places = [each for each in told["frames"] if each["line"] == self.line] or told["frames"][-1:]

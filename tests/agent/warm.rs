@@ -34,7 +34,7 @@ both! {
         let mut client = Client::new();
         for (names, message, hint) in [
             (json!(["csv", "jsno"]), "cannot preload \"jsno\": guests have no such module", "did you mean `json`?"),
-            (json!(["nowhere_at_all"]), "cannot preload \"nowhere_at_all\": guests have no such module", "modules of your own"),
+            (json!(["nowhere_at_all"]), "cannot preload \"nowhere_at_all\": guests have no such module", "your own modules"),
             (json!(["a b"]), "cannot preload \"a b\": it is not the name of a module", "give names"),
         ] {
             let id = client.id();

@@ -90,7 +90,10 @@ fn folder(typed: Option<std::ffi::OsString>) -> Result<Option<PathBuf>, Failure>
     for path in folder.ancestors().take(2) {
         if let Ok(leads) = path.read_link() {
             let message = format!("--collect: {} is a link to {}", path.display(), leads.display());
-            return Err(Failure::with_hint(message, "name the target itself if you mean it"));
+            return Err(Failure::with_hint(
+                message,
+                "name the target itself if you mean it",
+            ));
         }
     }
     match std::fs::read_dir(&folder).map(|mut entries| entries.next().is_some()) {

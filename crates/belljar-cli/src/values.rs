@@ -61,7 +61,9 @@ pub fn workdir(text: &str) -> Result<Workdir, String> {
 
 fn here() -> Result<PathBuf, String> {
     std::env::current_dir().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "the current folder no longer exists; change to another one".to_owned(),
+        std::io::ErrorKind::NotFound => {
+            "the current folder no longer exists; change to another one".to_owned()
+        }
         _ => format!("cannot tell the current folder: {}", plain(&error)),
     })
 }

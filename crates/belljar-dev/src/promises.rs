@@ -127,8 +127,7 @@ mod tests {
 
     #[test]
     fn promises_are_read_with_their_tests() {
-        let text =
-            "# S\n## Promises\n### 1. A\n- words `b` `c`\n  `d`\n- `a.rs`: `one`,\n  `two`\n### 2. B\n## Other\n- `x.rs`: `y`\n";
+        let text = "# S\n## Promises\n### 1. A\n- words `b` `c`\n  `d`\n- `a.rs`: `one`,\n  `two`\n### 2. B\n## Other\n- `x.rs`: `y`\n";
         let found = read(text);
         assert_eq!(found.len(), 2);
         assert_eq!(

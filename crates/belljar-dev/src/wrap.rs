@@ -18,10 +18,7 @@ pub fn check() -> anyhow::Result<()> {
         }
     }
     if wrong.is_empty() {
-        println!(
-            "{} documents are wrapped at {WIDTH} columns",
-            documents.len()
-        );
+        println!("{} documents are wrapped at {WIDTH} columns", documents.len());
         return Ok(());
     }
     bail!(

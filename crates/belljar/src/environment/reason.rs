@@ -142,7 +142,10 @@ fn file(said: &Said) -> Reason {
     if let Some((_, names)) = said.around("Package metadata name `") {
         let mut words = names.split('`');
         let (found, wanted) = (words.next()?, words.nth(1)?);
-        return reason(format!("the package that the index offers as {wanted} is {found}"), DECEIT);
+        return reason(
+            format!("the package that the index offers as {wanted} is {found}"),
+            DECEIT,
+        );
     }
     // A build says this of its own package, and has more to tell.
     let package = said.package().filter(|_| !said.has("Failed to build"))?;

@@ -32,8 +32,9 @@ pub fn take(folder: Folder<'_>, changes: &mut Changes, most: u64) -> Vec<OutputF
             // Folders come with the files in them, and links point to what has a name of its own.
             Err(FilesError::NotAFile { .. }) => {}
             Err(FilesError::TooLarge { size, .. }) => {
-                let reason =
-                    format!("its {size} bytes do not fit into the rest of the {most} bytes that you asked for");
+                let reason = format!(
+                    "its {size} bytes do not fit into the rest of the {most} bytes that you asked for"
+                );
                 changes.skipped.insert(path.clone(), reason);
             }
             Err(error) => {

@@ -54,13 +54,13 @@ def cron(command: str) -> str:
     os.chmod(said, 0o777)
     for old in said.iterdir():
         old.unlink()
-    table = f"* * * * * ({command}) >/tmp/cron/said 2>&1; touch /tmp/cron/done\n"
+    # Once: the next minute may come before the command has ended.
+    table = f"* * * * * crontab -r; ({command}) >/tmp/cron/said 2>&1; touch /tmp/cron/done\n"
     subprocess.run(["crontab", "-u", USER, "-"], input=table, text=True, check=True)
     for _ in range(3000):
         if (said / "done").exists():
             break
         time.sleep(0.1)
-    out("crontab", "-u", USER, "-r")
     return (said / "said").read_text() if (said / "said").exists() else "cron did nothing"
 
 

@@ -13,6 +13,7 @@ mod outlet;
 pub(crate) mod pump;
 mod remote;
 pub(crate) mod sampler;
+pub(crate) mod scope;
 mod serve;
 pub(crate) mod start;
 pub(crate) mod steer;

@@ -19,7 +19,7 @@ use crate::job::{Job, Program};
 use crate::plan::Step;
 use crate::runtime::Runtime;
 use crate::tree::Tree;
-use crate::warden::{Steering, cabinet_namespaces, compile_runtime, ids, sweep};
+use crate::warden::{Steering, cabinet_namespaces, compile_runtime, ids, scope, sweep};
 
 /// Memory that a cabinet, and its templates, may have beside what a jar may: pages that workers copy on their way stay theirs.
 const MORE_MEMORY: u64 = 256 << 20;
@@ -28,12 +28,13 @@ const CABINET_PIDS: u64 = 256;
 
 /// Holds a cabinet until its engine is gone.
 pub(crate) fn hold(
-    opening: &Opening,
+    mut opening: Opening,
     keeper: OwnedFd,
     tree: Option<Tree>,
     engine: &UnixStream,
 ) -> Result<(), Error> {
-    match open(opening, keeper.as_fd(), tree, engine) {
+    let settled = scope::settle(&mut opening.plan);
+    match settled.and_then(|()| open(&opening, keeper.as_fd(), tree, engine)) {
         Ok(()) => Ok(()),
         Err(error) => {
             let errno = match &error {

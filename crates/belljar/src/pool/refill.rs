@@ -12,7 +12,7 @@ use super::worker::Worker;
 use crate::cabinet::{Cabinet, Spec};
 use crate::error::Error;
 use crate::sandbox::{Digest, Sandbox};
-use crate::warden::start::make_group;
+use crate::warden::start::make_group_of;
 use crate::warden::sweep;
 
 /// How often a look is taken when nothing happens.
@@ -346,7 +346,7 @@ fn make(
     number: u64,
 ) -> Result<(), Error> {
     let since = Instant::now();
-    let group = make_group(sandbox.plan(), 0).and_then(|group| {
+    let group = make_group_of(sandbox.plan(), 0, cabinet.warden_pid()).and_then(|group| {
         let fds = group.as_ref().map_or(Ok(Vec::new()), |group| group.procs_fds());
         let fds = fds.map_err(|error| Error::setup("open the cgroup", std::io::Error::other(error)))?;
         Ok((group, fds))

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::remote::Remote;
-use super::{Steering, run};
+use super::{Steering, run, scope};
 use crate::cabinet::{self, Opening};
 use crate::client::{Reply, Request, receive_with, send};
 use crate::error::{Error, Process};
@@ -30,9 +30,9 @@ fn answer() -> Result<(), Error> {
         .map_err(|error| Error::setup("take the caller's socket", error))?;
     // A session of its own: a Ctrl-C at the caller's terminal is the caller's to pass on. Fails for a leader already.
     let _ = rustix::process::setsid();
-    let (plan, mut job) = match asked(&socket)? {
+    let (mut plan, mut job) = match asked(&socket)? {
         Asked::Job(plan, job) => (*plan, *job),
-        Asked::Cabinet(opening, keeper, tree) => return cabinet::hold(&opening, keeper, tree, &socket),
+        Asked::Cabinet(opening, keeper, tree) => return cabinet::hold(*opening, keeper, tree, &socket),
     };
     let steering = socket.try_clone().and_then(|copy| {
         copy.set_nonblocking(true)?;
@@ -44,7 +44,7 @@ fn answer() -> Result<(), Error> {
         let socket = socket.map_err(|error| Error::setup("tell the caller", error))?;
         job.reader = Some(Live(Box::new(Remote::new(socket))));
     }
-    let result = run(&plan, job, Steering::Socket(steering));
+    let result = scope::settle(&mut plan).and_then(|()| run(&plan, job, Steering::Socket(steering)));
     let (reply, blobs, memory) = Reply::new(result);
     let fds: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
     socket

@@ -18,6 +18,7 @@ use super::gate::Closed;
 use super::init::{Init, pid_of};
 use super::outgoing::Outgoing;
 use super::pump::Input;
+use super::scope;
 use super::stream::Stream;
 use crate::error::{Error, Process};
 use crate::files::Obeyed;
@@ -337,7 +338,13 @@ fn program(job: &Job) -> String {
     }
 }
 
-pub(crate) fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>, Error> {
+/// Makes a jar's group, where this process is the jar's warden.
+fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>, Error> {
+    make_group_of(plan, more_memory, std::process::id())
+}
+
+/// Makes a jar's group.
+pub(crate) fn make_group_of(plan: &Plan, more_memory: u64, warden: u32) -> Result<Option<Group>, Error> {
     for step in plan.steps() {
         if let Step::Cgroup {
             hierarchy,
@@ -355,7 +362,7 @@ pub(crate) fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>,
                 cpusets: false,
             };
             let name = owner().map(|owner| owner.name(next_number()));
-            let group = name.and_then(|name| Group::create(hierarchy, &name, &limits));
+            let group = name.and_then(|name| Group::create(&scope::of(hierarchy, warden), &name, &limits));
             return group
                 .map(Some)
                 .map_err(|error| Error::setup("make a cgroup", io::Error::other(error)));

@@ -196,6 +196,20 @@ packages: binaries $(TOOLS)  ## Try the most used packages in jars, from the reg
 		$(if $(INSTALLED),--installed $(abspath $(INSTALLED)))
 	$(DEV) wrap docs/reference/packages.md
 
+# Real kernels, systemd, AppArmor and cgroup version 2. Needs root, qemu-system-x86 and debootstrap; images are made once.
+SUITES ?= bookworm trixie
+VM := $(TARGET)/vm
+.PHONY: vm
+vm: build $(SUITES:%=$(VM)/%.img)  ## Try the limits in virtual machines, from every place that people start programs from
+	rm -rf $(VM)/payload && mkdir -p $(VM)/payload
+	cp tests/vm/*.py tests/vm/job.sh $(BELLJAR) $(VM)/payload/
+	for suite in $(SUITES); do \
+		echo "== $$suite"; VM_FOLDER=$(VM) tests/vm/boot $$suite $(VM)/payload | tee $(VM)/$$suite.txt; \
+	done
+
+$(VM)/%.img: tests/vm/image
+	tests/vm/image $* $(VM)
+
 .PHONY: soak
 soak: build  ## Two thousand runs, ten thousand warm jobs, two thousand kills: nothing may be left, nothing may grow
 	cargo build --quiet --release --locked --package belljar-dev

@@ -97,7 +97,7 @@ rules: list[object] = []
 asks: list[int] = []
 # What hands the listener to the keeper: a frame of kind 10, and beside it one descriptor.
 handed, vector, extra = memory(b"%c\1" % LISTENER + bytes(14)), (Long * 2)(), (Long * 3)(20, 1 | 1 << 32, 0)
-vector[:] = addressof(handed), 16
+vector[0], vector[1] = addressof(handed), 16
 message = (Long * 7)(0, 0, addressof(vector), 1, addressof(extra), 24, 0)
 
 

@@ -196,7 +196,9 @@ fn limits_hold(plan: &Plan, policy: &Policy, host: &Host, case: &str) {
             "pids" => pids.is_some(),
             _ => cpu.is_some(),
         },
-        Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == controller),
+        Cgroup::V2 { controllers, .. } | Cgroup::Scope { controllers } => {
+            controllers.iter().any(|name| name == controller)
+        }
     };
     let limit = |wanted: Resource| {
         plan.steps().iter().find_map(|step| match step {

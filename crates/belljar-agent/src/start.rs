@@ -90,6 +90,8 @@ pub fn start(descriptor: RawFd) -> Result<(UnixStream, Peer), StartError> {
     socket
         .set_nonblocking(false)
         .map_err(cannot("prepare the socket"))?;
+    // This process, never its client's. Without one, jars say that their memory is limited process by process.
+    let _ = belljar::host::own_cgroup();
     if std::env::var_os("BELLJAR_LOG").is_none() {
         let null = OpenOptions::new()
             .write(true)

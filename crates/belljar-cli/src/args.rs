@@ -39,6 +39,8 @@ pub enum Typed {
     Agent(Agent),
     /// `belljar warden`, for the library alone
     Warden,
+    /// `belljar cgroup`, for the library alone
+    Cgroup,
 }
 
 impl Typed {
@@ -55,7 +57,9 @@ impl Typed {
                 quiet: args.quiet,
                 verbose: args.verbose,
             },
-            Self::Completions(_) | Self::Man(_) | Self::Agent(_) | Self::Warden => Printing::default(),
+            Self::Completions(_) | Self::Man(_) | Self::Agent(_) | Self::Warden | Self::Cgroup => {
+                Printing::default()
+            }
         }
     }
 }
@@ -157,6 +161,7 @@ pub fn definition() -> Command {
         .subcommand(command::<Man>("man", "Print the man page", examples::MAN))
         .subcommand(Command::new("agent").hide(true).defer(Agent::augment_args))
         .subcommand(Command::new("warden").hide(true))
+        .subcommand(Command::new("cgroup").hide(true))
 }
 
 fn command<A: Args>(name: &'static str, about: &'static str, examples: &'static str) -> Command {
@@ -191,6 +196,7 @@ pub fn read() -> Result<Typed, clap::Error> {
         "completions" => Typed::Completions(Completions::from_arg_matches_mut(found)?),
         "man" => Typed::Man(Man::from_arg_matches_mut(found)?),
         "agent" => Typed::Agent(Agent::from_arg_matches_mut(found)?),
+        "cgroup" => Typed::Cgroup,
         _ => Typed::Warden,
     })
 }

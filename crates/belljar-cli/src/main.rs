@@ -52,6 +52,7 @@ fn dispatch(typed: Typed) -> i32 {
             belljar_agent::serve(args.fd, args.jobs).map_err(|error| failure::Failure::of(&error))
         }
         Typed::Warden => Ok(engine::serve()),
+        Typed::Cgroup => Ok(engine::cgroup(printer)),
     };
     result.unwrap_or_else(|failure| {
         printer.failure(&failure);

@@ -8,7 +8,9 @@ mod detect;
 mod event;
 mod folder;
 mod kill;
+mod leave;
 mod owner;
+mod scope;
 mod v1;
 mod v2;
 
@@ -26,6 +28,7 @@ pub use cpuset::outer as outer_cpuset;
 pub use detect::{detect, detect_in};
 pub use event::OomEvent;
 pub use owner::{Owner, sweep};
+pub use scope::{ScopeError, is_askable, obtain, of_process};
 
 use folder::{Folder, Kernel, Tree};
 
@@ -56,6 +59,11 @@ pub enum Hierarchy {
     V2 {
         /// Folder below which groups can be made.
         base: PathBuf,
+        /// Controllers that can be switched on there.
+        controllers: Vec<String>,
+    },
+    /// Version 2, once somebody asks: the process that makes groups obtains a folder first ([`obtain`]).
+    Scope {
         /// Controllers that can be switched on there.
         controllers: Vec<String>,
     },
@@ -282,6 +290,11 @@ impl Group {
                 }
             }
             Hierarchy::V2 { base, controllers } => group.create_v2(base, controllers, limits)?,
+            Hierarchy::Scope { .. } => {
+                return Err(CgroupError::Unavailable {
+                    reason: "nobody has asked for the folder yet".to_owned(),
+                });
+            }
         }
         Ok(group)
     }

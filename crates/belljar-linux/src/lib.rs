@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `caller` | who is behind a socket, and what of the caller's environment stays |
 //! | `cgroup` | limits and figures of a jar as a whole |
+//! | `dbus` | one message to a service manager, and its answer |
 //! | `probe` | what the kernel has, and, by trying, what it lets us use |
 //! | `process` | clone into namespaces, pidfds, waiting, exec |
 //! | `pidfd` | a process that is somebody else's child |
@@ -25,6 +26,7 @@ pub mod beneath;
 pub mod caller;
 pub mod cgroup;
 pub mod confine;
+pub mod dbus;
 pub mod descriptors;
 pub mod inherit;
 pub mod inspect;

@@ -34,7 +34,7 @@ pub fn seccomp_filters() -> bool {
     answer == 0
 }
 
-/// Whether `mount_setattr` is there and not hidden by a filter.
+/// Whether the kernel has `mount_setattr`. Whether somebody forbids it, and who, is another matter.
 pub fn mount_setattr() -> bool {
     // SAFETY: a size of 0 is refused before any pointer is looked at.
     let answer = unsafe {
@@ -47,6 +47,6 @@ pub fn mount_setattr() -> bool {
             0_usize,
         )
     };
-    // Absent it would be ENOSYS, and behind a container's filter EPERM.
-    answer == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    // There, it is EINVAL; behind a container's filter it is EPERM.
+    answer == -1 && std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS)
 }

@@ -25,7 +25,7 @@ fn whole(test: &str) -> Option<Hierarchy> {
         Hierarchy::V2 { controllers, .. } => ["memory", "pids", "cpu"]
             .iter()
             .all(|name| controllers.iter().any(|controller| controller == name)),
-        Hierarchy::None { .. } => false,
+        Hierarchy::None { .. } | Hierarchy::Scope { .. } => false,
     };
     if !is_whole {
         skip(test);

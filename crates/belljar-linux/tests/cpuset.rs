@@ -19,7 +19,7 @@ fn whole(test: &str) -> Option<Hierarchy> {
         Hierarchy::V2 { controllers, .. } => ["cpu", "cpuset"]
             .iter()
             .all(|name| controllers.iter().any(|controller| controller == name)),
-        Hierarchy::None { .. } => false,
+        Hierarchy::None { .. } | Hierarchy::Scope { .. } => false,
     };
     if !is_whole {
         let is_root = rustix::process::getuid().is_root();

@@ -1,5 +1,6 @@
 //! What this machine can enforce. A plain value: probed once, and constructed by tests that pretend other machines.
 
+mod own;
 mod parse;
 mod probe;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 mod system;
 
 pub use belljar_linux::cgroup::Hierarchy as Cgroup;
+pub use own::own_cgroup;
 pub use system::System;
 
 /// What this machine can enforce.

@@ -130,6 +130,8 @@ pub fn prepare(policy: &Policy, host: &Host) -> Result<Plan, Error> {
 #[doc(hidden)]
 pub fn prepare_in(policy: &Policy, host: &Host, environment: Option<&Environment>) -> Result<Plan, Error> {
     let policy = policy.clone().settled()?;
+    // A host that runs nothing is told before an interpreter that is missing on it.
+    Plan::require(&policy, host)?;
     let interpreter = match environment {
         Some(environment) => python::for_environment(&policy, environment)?,
         None => python::for_policy(&policy)?,

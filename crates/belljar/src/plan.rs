@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::Cgroup;
 use crate::outcome::Isolation;
 use crate::policy::{Limits, Network, Workdir};
 
@@ -64,6 +65,14 @@ impl Plan {
     /// What is done, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// Where cgroups are made, for a warden that has obtained what the plan left to it.
+    pub(crate) fn cgroup_mut(&mut self) -> Option<&mut Cgroup> {
+        self.steps.iter_mut().find_map(|step| match step {
+            Step::Cgroup { hierarchy, .. } => Some(hierarchy),
+            _ => None,
+        })
     }
 
     /// What is enforced, and how.

@@ -413,7 +413,7 @@ impl Builder {
             modules
         });
         check_modules(&preload)?;
-        let mut plan = crate::prepare_in(&self.policy, &Host::probe(), self.environment.as_ref())?;
+        let mut plan = crate::prepare_in(&self.policy, &Host::probe_for(&binary), self.environment.as_ref())?;
         if let Some(tree) = &tree {
             plan = plan.with_tree(tree)?;
         }

@@ -15,14 +15,51 @@ pub(super) const CPUSET: &str = "cpuset";
 /// The leaf that belljar moves processes to on version 2; a process found there belongs to the folder above.
 pub(super) const SUPERVISOR: &str = "supervisor";
 
+/// How files are read: the kernel's, or those of a pretended host.
+pub(super) type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+const OWN: &str = "/proc/self/cgroup";
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// Reads a file of the kernel.
+pub(super) fn read(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    slurp(&rustix::fs::open(path, flags, Mode::empty()).ok()?).ok()
+}
+
+/// This process's cgroup of version 2.
+pub(super) fn own_group(read: Read<'_>) -> Option<String> {
+    let groups = read(OWN.as_ref())?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    own.map(str::to_owned)
+}
+
+/// Where a cgroup of version 2 shows.
+pub(super) fn locate(group: &str, read: Read<'_>) -> Option<PathBuf> {
+    let mounts = read(MOUNTS.as_ref())?;
+    let mut mounts = mounts.lines().filter_map(Mount::parse);
+    mounts.find_map(|mount| mount.locate(group).filter(|_| mount.v2))
+}
+
+/// Whether all controllers are on version 2.
+pub(super) fn is_unified(read: Read<'_>) -> bool {
+    let mounts = read(MOUNTS.as_ref()).unwrap_or_default();
+    let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::parse).collect();
+    mounts.iter().any(|mount| mount.v2) && !mounts.iter().any(Mount::has_wanted)
+}
+
 /// Finds a cgroup that this process may make groups below.
 pub fn detect() -> Hierarchy {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let read = |path: &Path| slurp(&rustix::fs::open(path, flags, Mode::empty()).ok()?).ok();
-    let (Some(groups), Some(mounts)) = (
-        read(Path::new("/proc/self/cgroup")),
-        read(Path::new("/proc/self/mountinfo")),
-    ) else {
+    detect_from(OWN.as_ref())
+}
+
+/// The same for another process of this user.
+pub(super) fn detect_of(pid: u32) -> Hierarchy {
+    detect_from(format!("/proc/{pid}/cgroup").as_ref())
+}
+
+fn detect_from(groups: &Path) -> Hierarchy {
+    let (Some(groups), Some(mounts)) = (read(groups), read(MOUNTS.as_ref())) else {
         return none("/proc/self/cgroup or /proc/self/mountinfo cannot be read");
     };
     let writable = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
@@ -93,7 +130,7 @@ fn reach(hierarchy: &Hierarchy) -> usize {
         Hierarchy::V1 {
             memory, pids, cpu, ..
         } => [memory, pids, cpu].iter().filter(|path| path.is_some()).count(),
-        Hierarchy::V2 { controllers, .. } => controllers
+        Hierarchy::V2 { controllers, .. } | Hierarchy::Scope { controllers } => controllers
             .iter()
             .filter(|name| WANTED.contains(&name.as_str()))
             .count(),
@@ -282,11 +319,13 @@ impl Sight<'_> {
             .all(|file| (self.writable)(&base.join(file)))
         {
             return Err(match unit(group) {
-                Some(_) => format!("{shown} is not delegated to this user; {}", fix(true)),
+                Some(_) => format!("{shown} is not delegated to this user"),
                 None => format!("{shown} (cgroup2) is not writable; have it handed to this user"),
             });
         }
-        self.delegated(mount, group, &base)?;
+        if !self.delegated(mount, group, &base) {
+            return Err(format!("{shown} belongs to systemd and is not delegated"));
+        }
         let listed = (self.read)(&base.join("cgroup.controllers")).unwrap_or_default();
         let controllers: Vec<String> = listed
             .split_whitespace()
@@ -301,30 +340,22 @@ impl Sight<'_> {
         Ok((base, controllers))
     }
 
-    /// Writable is not delegated where systemd made the folder: root may write them all, and a user's own manager
-    /// makes its units as that user. There the mark decides, if this systemd sets marks at all.
-    fn delegated(&self, mount: &Mount<'_>, group: &str, base: &Path) -> Result<(), String> {
-        if unit(group).is_none() || (self.marked)(base) {
-            return Ok(());
+    /// Writable is not delegated where systemd made the folder. The system manager marks what it delegates, and hands a
+    /// plain user nothing else; root may write everything; and a user's own manager makes every unit as that user and marks
+    /// none, so that of its units only those are ours that belljar asked for.
+    fn delegated(&self, mount: &Mount<'_>, group: &str, base: &Path) -> bool {
+        let Some(unit) = unit(group) else { return true };
+        if is_own(unit) || (self.marked)(base) {
+            return true;
         }
-        let manager = group
-            .match_indices('/')
-            .map(|(end, _)| &group[..end])
-            .find(|path| is_user_manager(path));
-        let by_user = manager.is_some();
-        let marks = manager
-            .and_then(|path| mount.locate(path))
-            .is_some_and(|path| (self.marked)(&path));
-        let all_writable = (self.writable)(&mount.point.join("cgroup.procs"));
-        if marks || all_writable {
-            return Err(format!(
-                "{} belongs to systemd and is not delegated; {}",
-                base.display(),
-                fix(by_user)
-            ));
-        }
-        Ok(())
+        let by_user = group.split('/').any(is_user_manager);
+        !by_user && !(self.writable)(&mount.point.join("cgroup.procs"))
     }
+}
+
+/// Whether a scope is one that belljar asked for.
+fn is_own(unit: &str) -> bool {
+    unit.starts_with("belljar-") && unit.ends_with(".scope")
 }
 
 /// The unit that systemd made this very folder for.
@@ -336,17 +367,6 @@ fn unit(group: &str) -> Option<&str> {
         .then_some(last)
 }
 
-fn is_user_manager(path: &str) -> bool {
-    path.rsplit('/')
-        .next()
-        .is_some_and(|last| last.starts_with("user@") && last.ends_with(".service"))
-}
-
-/// The command that gives a delegated cgroup.
-fn fix(user: bool) -> &'static str {
-    if user {
-        "start it with `systemd-run --user --scope -p Delegate=yes`"
-    } else {
-        "start it with `systemd-run --scope -p Delegate=yes`"
-    }
+fn is_user_manager(part: &str) -> bool {
+    part.starts_with("user@") && part.ends_with(".service")
 }

@@ -93,7 +93,8 @@ pub(super) fn sweep_in(
     alive: &dyn Fn(u32, u64) -> bool,
 ) -> Result<usize, CgroupError> {
     let mut bases: Vec<&Path> = match hierarchy {
-        Hierarchy::None { .. } => Vec::new(),
+        // A scope is removed by whoever made it, with all that is left in it.
+        Hierarchy::None { .. } | Hierarchy::Scope { .. } => Vec::new(),
         Hierarchy::V1 {
             memory,
             pids,

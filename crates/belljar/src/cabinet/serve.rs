@@ -15,7 +15,7 @@ use super::message::tell;
 use crate::error::Error;
 use crate::files::Obeyed;
 use crate::init::{Ids, Room, ids, namespaces, open_sources};
-use crate::jar::{Steering, hierarchy, sweep, sweep_after};
+use crate::jar::{Steering, hierarchy, settle_scope, sweep, sweep_after};
 use crate::job::{Job, Program};
 use crate::plan::Plan;
 use crate::runtime::Runtime;
@@ -32,13 +32,14 @@ type Compile = fn(&Plan, Steering) -> Result<(), Error>;
 
 /// Holds a cabinet until its engine is gone.
 pub(crate) fn hold(
-    opening: &Opening,
+    mut opening: Opening,
     keeper: OwnedFd,
     tree: Option<Tree>,
     engine: &UnixStream,
     compile: Compile,
 ) -> Result<(), Error> {
-    match open(opening, keeper.as_fd(), tree, engine, compile) {
+    let settled = settle_scope(&mut opening.plan);
+    match settled.and_then(|()| open(&opening, keeper.as_fd(), tree, engine, compile)) {
         Ok(()) => Ok(()),
         Err(error) => {
             let errno = match &error {

@@ -13,8 +13,9 @@ pub(super) fn kernel(release: &str) -> (u32, u32) {
 /// Whether user namespaces can be had, by what the kernel says of itself.
 pub(super) fn userns(privileged: bool, read: impl Fn(&str) -> Option<String>) -> Userns {
     let number = |path: &str| read(path)?.trim().parse::<i64>().ok();
-    // The file is missing when the kernel was built without user namespaces.
-    if number("/proc/sys/user/max_user_namespaces").is_none_or(|most| most == 0) {
+    // The file is missing when the kernel was built without user namespaces, or when all of /proc/sys is hidden.
+    let hidden = read("/proc/sys/kernel/osrelease").is_none();
+    if number("/proc/sys/user/max_user_namespaces").map_or(!hidden, |most| most == 0) {
         return Userns::Off;
     }
     if privileged {

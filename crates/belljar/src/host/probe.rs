@@ -10,7 +10,7 @@ use belljar_linux::probe::{self, Trial, Tried};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 
-use super::{Host, Userns, parse};
+use super::{Host, Userns, own, parse};
 
 impl Host {
     /// What this machine says it can enforce. Starts nothing; where something outside forbids what the kernel has, a
@@ -34,7 +34,7 @@ impl Host {
             userns: parse::userns(privileged, read),
             landlock: probe::landlock_abi(),
             seccomp: probe::seccomp_filters(),
-            cgroup: detect(),
+            cgroup: own::with_reason(detect()),
             // A tmpfs keeps the user.* attributes that an unprivileged overlay writes from 6.6 on.
             overlay: kernel >= (6, 6),
             mount_api,
@@ -63,7 +63,8 @@ impl Host {
         if let Some(userns) = verdict(trial, &self.userns) {
             self.userns = userns;
         }
-        self.overlay = trial.overlay == Tried::Works;
+        // Both: before 6.6 an overlay can be mounted, but its upper layer cannot remember what was removed.
+        self.overlay = self.overlay && trial.overlay == Tried::Works;
         self.idmap = trial.idmap == Tried::Works;
     }
 }

@@ -301,7 +301,11 @@ fn install(room: &Room<'_>, filter: &[seccomp::bpf::Instruction], gate: Option<&
     match seccomp::install_listening(filter) {
         Ok(listener) => {
             let gate = gate.ok_or(io::ErrorKind::NotFound)?;
-            descriptors::send(gate.as_fd(), b"l", &[listener.as_fd()]).map(drop)
+            match descriptors::send(gate.as_fd(), b"l", &[listener.as_fd()]) {
+                // Init has failed, and says itself why; nobody lets this process go on.
+                Err(error) if is_gone(&error) => Ok(()),
+                sent => sent.map(drop),
+            }
         }
         Err(error) if can_do_without(&error) => {
             let options = seccomp::Options {
@@ -312,6 +316,11 @@ fn install(room: &Room<'_>, filter: &[seccomp::bpf::Instruction], gate: Option<&
         }
         Err(error) => Err(error),
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionReset)
 }
 
 fn can_do_without(error: &io::Error) -> bool {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use belljar_linux::cgroup::{self, CgroupError, Group, Hierarchy, Owner};
 
+use super::scope;
 use crate::error::Error;
 use crate::plan::Plan;
 
@@ -25,8 +26,13 @@ pub(crate) fn fault(plan: &Plan, step: &str) -> Result<(), Error> {
     }
 }
 
-/// Makes the cgroup of a plan, with so much more memory than it has.
+/// Makes the cgroup of a plan, with so much more memory than it has, where this process is the jar's warden.
 pub(crate) fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>, Error> {
+    make_group_of(plan, more_memory, std::process::id())
+}
+
+/// The same for a jar of another warden.
+pub(crate) fn make_group_of(plan: &Plan, more_memory: u64, warden: u32) -> Result<Option<Group>, Error> {
     let Some(wanted) = plan.cgroup() else {
         return Ok(None);
     };
@@ -39,7 +45,7 @@ pub(crate) fn make_group(plan: &Plan, more_memory: u64) -> Result<Option<Group>,
         cpusets: false,
     };
     let name = owner().map(|owner| owner.name(next_number()));
-    let group = name.and_then(|name| Group::create(wanted.hierarchy, &name, &limits));
+    let group = name.and_then(|name| Group::create(&scope::of(wanted.hierarchy, warden), &name, &limits));
     group
         .map(Some)
         .map_err(|error| Error::setup("make a cgroup", io::Error::other(error)))

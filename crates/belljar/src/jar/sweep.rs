@@ -35,7 +35,7 @@ pub(crate) fn sweep_after(hierarchy: &Hierarchy, warden: u32) {
 
 fn left(hierarchy: &Hierarchy, warden: u32) -> bool {
     let folders = match hierarchy {
-        Hierarchy::None { .. } => Vec::new(),
+        Hierarchy::None { .. } | Hierarchy::Scope { .. } => Vec::new(),
         Hierarchy::V1 {
             memory,
             pids,

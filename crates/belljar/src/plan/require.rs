@@ -20,6 +20,8 @@ pub(super) fn mechanisms(policy: &Policy, host: &Host) -> Result<(), Refusal> {
             "belljar runs on x86_64 and aarch64",
         ));
     }
+    // First what may forbid the rest: a container that refuses namespaces refuses these calls as well.
+    user_namespaces(host)?;
     if !host.mount_api {
         return Err(Refusal::new(
             format!(
@@ -29,7 +31,6 @@ pub(super) fn mechanisms(policy: &Policy, host: &Host) -> Result<(), Refusal> {
             "use kernel 5.12 or later",
         ));
     }
-    user_namespaces(host)?;
     let draft = policy
         .workdir
         .as_ref()
@@ -79,11 +80,17 @@ fn user_namespaces(host: &Host) -> Result<(), Refusal> {
         ),
         Userns::Denied => (
             "something outside refuses user namespaces",
-            inside("start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"),
+            match &host.container {
+                Some(_) => inside("start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"),
+                None => "allow them where this process is confined: a unit's RestrictNamespaces= or SystemCallFilter=, an AppArmor profile without `userns`".into(),
+            },
         ),
         Userns::ProcMasked => (
             "a fresh /proc cannot be mounted because the outer one is masked",
-            inside("start the container with --security-opt systempaths=unconfined (podman: --security-opt unmask=ALL)"),
+            match &host.container {
+                Some(_) => inside("start the container with --security-opt systempaths=unconfined (podman: --security-opt unmask=ALL)"),
+                None => "take ProtectKernelTunables=, ProtectKernelLogs= and ProcSubset= out of the unit that this runs in".into(),
+            },
         ),
     };
     Err(Refusal::new(missing, fix))
@@ -115,7 +122,7 @@ pub(super) fn layers(policy: &Policy, isolation: &Isolation) -> Result<(), Refus
 
 fn fix_for(layer: Layer) -> Hint {
     let way = match layer {
-        Layer::Cgroup => "run under `systemd-run --user --scope -p Delegate=yes`, or as root",
+        Layer::Cgroup => "run `belljar doctor` for what would give this user a cgroup",
         Layer::Landlock => "use kernel 6.12 or later with `landlock` in the lsm= list",
         Layer::Privileges => "start belljar as a user without supplementary groups",
         Layer::Namespaces

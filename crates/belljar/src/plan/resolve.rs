@@ -80,6 +80,11 @@ const PENDING_SIGNALS: u64 = 1024;
 const MESSAGE_QUEUES: u64 = 819_200;
 
 impl Plan {
+    /// Whether this host has what the policy needs of it, whatever the interpreter.
+    pub(crate) fn require(policy: &Policy, host: &Host) -> Result<(), Refusal> {
+        require::mechanisms(policy, host)
+    }
+
     /// The policy on this host with this interpreter, or a refusal that names what is missing and the fix.
     pub fn resolve(policy: &Policy, host: &Host, python: &Interpreter) -> Result<Self, Refusal> {
         require::mechanisms(policy, host)?;
@@ -399,7 +404,9 @@ pub(super) fn counts_memory(host: &Host) -> bool {
     match &host.cgroup {
         Cgroup::None { .. } => false,
         Cgroup::V1 { memory, .. } => memory.is_some(),
-        Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == "memory"),
+        Cgroup::V2 { controllers, .. } | Cgroup::Scope { controllers } => {
+            controllers.iter().any(|name| name == "memory")
+        }
     }
 }
 
@@ -407,7 +414,9 @@ pub(super) fn counts_pids(host: &Host) -> bool {
     match &host.cgroup {
         Cgroup::None { .. } => false,
         Cgroup::V1 { pids, .. } => pids.is_some(),
-        Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == "pids"),
+        Cgroup::V2 { controllers, .. } | Cgroup::Scope { controllers } => {
+            controllers.iter().any(|name| name == "pids")
+        }
     }
 }
 
@@ -415,6 +424,8 @@ pub(super) fn counts_cpus(host: &Host) -> bool {
     match &host.cgroup {
         Cgroup::None { .. } => false,
         Cgroup::V1 { cpu, .. } => cpu.is_some(),
-        Cgroup::V2 { controllers, .. } => controllers.iter().any(|name| name == "cpu"),
+        Cgroup::V2 { controllers, .. } | Cgroup::Scope { controllers } => {
+            controllers.iter().any(|name| name == "cpu")
+        }
     }
 }

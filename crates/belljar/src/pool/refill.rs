@@ -11,7 +11,7 @@ use super::shelf::{Making, Open, Shelf};
 use super::waiter::lock;
 use crate::cabinet::Cabinet;
 use crate::error::Error;
-use crate::jar::{hierarchy, make_group, sweep_after};
+use crate::jar::{hierarchy, make_group_of, sweep_after};
 use crate::sandbox::{Digest, Sandbox};
 use crate::talk::Spec;
 
@@ -345,7 +345,7 @@ fn make(
     number: u64,
 ) -> Result<(), Error> {
     let since = Instant::now();
-    let group = make_group(sandbox.plan(), 0).and_then(|group| {
+    let group = make_group_of(sandbox.plan(), 0, cabinet.warden_pid()).and_then(|group| {
         let fds = group.as_ref().map_or(Ok(Vec::new()), |group| group.procs_fds());
         let fds = fds.map_err(|error| Error::setup("open the cgroup", std::io::Error::other(error)))?;
         Ok((group, fds))

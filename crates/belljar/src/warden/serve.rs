@@ -7,6 +7,7 @@ use super::remote::Remote;
 use super::{Steering, compile_runtime, run};
 use crate::cabinet;
 use crate::error::{Error, Process};
+use crate::jar::settle_scope;
 use crate::job::{Job, Live};
 use crate::plan::Plan;
 use crate::talk::{Asked, Inbox, Reply, send};
@@ -36,18 +37,18 @@ fn answer() -> Result<(), Error> {
     match asked {
         Asked::Cabinet(mut opening) if opening.is_ours() => {
             let (keeper, tree) = opening.given(blobs, fds).ok_or_else(strange)?;
-            cabinet::hold(&opening, keeper, tree, inbox.socket(), compile_runtime)
+            cabinet::hold(*opening, keeper, tree, inbox.socket(), compile_runtime)
         }
         Asked::Cabinet(_) => Err(strange()),
         Asked::Job(request) => {
             let (plan, job) = request.into_job(blobs, fds).ok_or_else(strange)?;
-            run_for(inbox.socket(), &plan, job)
+            run_for(inbox.socket(), plan, job)
         }
     }
 }
 
 /// Runs a job for the caller behind a socket. Both speak while it lasts.
-fn run_for(socket: &UnixStream, plan: &Plan, mut job: Job) -> Result<(), Error> {
+fn run_for(socket: &UnixStream, mut plan: Plan, mut job: Job) -> Result<(), Error> {
     let copy = || {
         socket
             .try_clone()
@@ -56,7 +57,8 @@ fn run_for(socket: &UnixStream, plan: &Plan, mut job: Job) -> Result<(), Error> 
     if job.is_live() {
         job.reader = Some(Live(Box::new(Remote::new(copy()?))));
     }
-    let result = run(plan, job, Steering::Socket(copy()?));
+    let caller = Steering::Socket(copy()?);
+    let result = settle_scope(&mut plan).and_then(|()| run(&plan, job, caller));
     let (reply, blobs, memory) = Reply::new(result);
     let fds: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
     send(socket, &reply, &blobs, &fds).map_err(|error| Error::setup("answer the caller", error))

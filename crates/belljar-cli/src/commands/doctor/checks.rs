@@ -79,11 +79,22 @@ fn namespaces(host: &Host, here: &Here) -> Check {
     let fix = |lines: Vec<String>| fixes::in_container(host, lines);
     match host.userns {
         Userns::Works => Check::full(NAME, "user namespaces work, with all that go with them"),
-        Userns::Off => Check::missing(
-            NAME,
-            "user namespaces are switched off",
-            fix(fixes::sysctl("user.max_user_namespaces=15000")),
-        ),
+        // The kernel says alike of all kinds that there are too many.
+        Userns::Off => match here.none_of.as_slice() {
+            [] => Check::missing(
+                NAME,
+                "user namespaces are switched off",
+                fix(fixes::sysctl("user.max_user_namespaces=15000")),
+            ),
+            settings => Check::missing(
+                NAME,
+                format!("namespaces are switched off: {} = 0", settings.join(", ")),
+                fix(settings
+                    .iter()
+                    .flat_map(|setting| fixes::sysctl(&format!("{setting}=15000")))
+                    .collect()),
+            ),
+        },
         Userns::Sysctl => Check::missing(
             NAME,
             "user namespaces are not for plain users here",
@@ -94,16 +105,30 @@ fn namespaces(host: &Host, here: &Here) -> Check {
             "AppArmor takes every capability away in user namespaces",
             fixes::apparmor(&here.binary),
         ),
-        Userns::Denied => Check::missing(
-            NAME,
-            "something outside, mostly a container's system-call filter, refuses them",
-            fixes::container(),
-        ),
-        Userns::ProcMasked => Check::missing(
-            NAME,
-            "a fresh /proc cannot be mounted: the container's own is masked",
-            fixes::container(),
-        ),
+        Userns::Denied => match host.container {
+            Some(_) => Check::missing(
+                NAME,
+                "the container's system-call filter refuses them",
+                fixes::container(),
+            ),
+            None => Check::missing(
+                NAME,
+                "something that confines this process refuses them: a unit of systemd's, or an AppArmor profile",
+                fixes::confined(),
+            ),
+        },
+        Userns::ProcMasked => match host.container {
+            Some(_) => Check::missing(
+                NAME,
+                "a fresh /proc cannot be mounted: the container's own is masked",
+                fixes::container(),
+            ),
+            None => Check::missing(
+                NAME,
+                "a fresh /proc cannot be mounted: the unit that this runs in hides parts of its own",
+                fixes::confined(),
+            ),
+        },
     }
 }
 
@@ -170,7 +195,7 @@ fn cgroup(host: &Host, here: &Here) -> Check {
                 .filter_map(|(name, folder)| folder.is_none().then_some(name))
                 .collect()
         }
-        Cgroup::V2 { controllers, .. } => {
+        Cgroup::V2 { controllers, .. } | Cgroup::Scope { controllers } => {
             let has = |name: &&str| controllers.iter().any(|other| other == name);
             ["memory", "pids", "cpu"]
                 .into_iter()

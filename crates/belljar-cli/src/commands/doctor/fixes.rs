@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use belljar::host::Host;
+use belljar::host::{Cgroup, Host};
 
 /// What a fix depends on and the host does not tell.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub struct Here {
     pub binary: PathBuf,
     /// Whether systemd runs this host.
     pub systemd: bool,
+    /// Settings of the kernel that allow no namespace of some kind.
+    pub none_of: Vec<String>,
 }
 
 impl Here {
@@ -19,8 +21,20 @@ impl Here {
         Self {
             binary: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/local/bin/belljar")),
             systemd: Path::new("/run/systemd/system").is_dir(),
+            none_of: none_of(),
         }
     }
+}
+
+/// The kinds of namespaces that a jar needs and of which there may be none.
+fn none_of() -> Vec<String> {
+    let kinds = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
+    let zero = |kind: &&str| {
+        let path = format!("/proc/sys/user/max_{kind}_namespaces");
+        std::fs::read_to_string(path).is_ok_and(|most| most.trim() == "0")
+    };
+    let kinds = kinds.iter().filter(|kind| zero(kind));
+    kinds.map(|kind| format!("user.max_{kind}_namespaces")).collect()
 }
 
 /// Sets a sysctl now and at every boot.
@@ -33,24 +47,34 @@ pub fn sysctl(setting: &str) -> Vec<String> {
 
 /// A profile that gives this binary, and it alone, user namespaces back.
 pub fn apparmor(binary: &Path) -> Vec<String> {
+    // One for each place that belljar is installed at: a second install must not take the first one's away.
+    let mut name = String::from("belljar");
+    for part in binary.parent().into_iter().flat_map(Path::iter).skip(1) {
+        name.push('.');
+        name.extend(
+            part.to_string_lossy()
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }),
+        );
+    }
     // Quoted, because AppArmor reads a space or a comma in a path otherwise.
     let path = binary.display().to_string().replace('"', "\\\"");
     let profile = [
         "abi <abi/4.0>,".to_owned(),
         "include <tunables/global>".to_owned(),
-        format!("profile belljar \"{path}\" flags=(unconfined) {{"),
+        format!("profile {name} \"{path}\" flags=(unconfined) {{"),
         "  userns,".to_owned(),
-        "  include if exists <local/belljar>".to_owned(),
+        format!("  include if exists <local/{name}>"),
         "}".to_owned(),
     ];
     // Not a here-document: its end would not be found in lines that are pasted with their indentation.
     let lines: Vec<String> = profile.iter().map(|line| quote(line)).collect();
     vec![
         format!(
-            "printf '%s\\n' {} | sudo tee /etc/apparmor.d/belljar",
+            "printf '%s\\n' {} | sudo tee /etc/apparmor.d/{name}",
             lines.join(" ")
         ),
-        "sudo apparmor_parser -r /etc/apparmor.d/belljar".to_owned(),
+        format!("sudo apparmor_parser -r /etc/apparmor.d/{name}"),
     ]
 }
 
@@ -74,6 +98,17 @@ pub fn container() -> Vec<String> {
     .to_vec()
 }
 
+/// What confines a process that is in no container.
+pub fn confined() -> Vec<String> {
+    [
+        "# in the unit that starts belljar: without RestrictNamespaces=, ProtectKernelTunables=, ProtectKernelLogs= and ProcSubset=,",
+        "# and with SystemCallFilter=@system-service @mount @sandbox sethostname",
+        "# under an AppArmor profile: with the rules `userns,`, `mount,` and `capability,`",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
 /// Inside a container the same has to be done on the host that runs it.
 pub fn in_container(host: &Host, mut lines: Vec<String>) -> Vec<String> {
     if let Some(name) = &host.container {
@@ -90,20 +125,26 @@ pub fn landlock() -> Vec<String> {
     ]
 }
 
-/// How a writable cgroup is had.
+/// How a writable cgroup is had, where asking the service manager gave none.
 pub fn delegation(host: &Host, here: &Here) -> Vec<String> {
     if host.container.is_some() {
-        return vec!["docker run --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw IMAGE".into()];
+        return vec!["docker run --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup:rw IMAGE".into()];
     }
-    let binary = quote(&here.binary.to_string_lossy());
-    match (here.systemd, host.privileged) {
-        (true, true) => vec![format!("systemd-run --scope -p Delegate=yes {binary} run script.py")],
-        (true, false) => vec![
-            format!("systemd-run --user --scope -p Delegate=yes {binary} run script.py"),
-            "# for the cpu controller, once, then log in again:".into(),
+    if matches!(host.cgroup, Cgroup::V2 { .. }) {
+        return vec![
+            "# once, then log in again:".into(),
             "sudo mkdir -p /etc/systemd/system/user@.service.d".into(),
             "printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo tee /etc/systemd/system/user@.service.d/delegate.conf".into(),
             "sudo systemctl daemon-reload".into(),
+        ];
+    }
+    let service = "# in a service: the line Delegate=yes in the [Service] section of its unit";
+    match (here.systemd, host.privileged) {
+        (true, true) => vec![service.into()],
+        (true, false) => vec![
+            "# so that this user has a service manager at all times, and not only while logged in:".into(),
+            format!("sudo loginctl enable-linger {}", host.uid),
+            service.into(),
         ],
         (false, true) => vec!["mount -t cgroup2 none /sys/fs/cgroup".into()],
         (false, false) => vec![

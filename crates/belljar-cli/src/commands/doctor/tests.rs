@@ -36,6 +36,7 @@ fn report(host: &Host, systemd: bool) -> String {
     let here = Here {
         binary: PathBuf::from("/opt/my tools/belljar"),
         systemd,
+        none_of: Vec::new(),
     };
     let mut text = String::new();
     for check in checks::all(host, &here)

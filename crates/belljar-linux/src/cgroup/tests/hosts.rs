@@ -258,44 +258,80 @@ fn a_session_of_a_user_is_not_delegated() {
         ..Default::default()
     };
     let reason = host.reason();
-    assert!(reason.contains("session-3.scope is not delegated"), "{reason}");
     assert!(
-        reason.contains("`systemd-run --user --scope -p Delegate=yes`"),
+        reason.ends_with("session-3.scope is not delegated to this user"),
         "{reason}"
     );
 }
 
 const MANAGER: &str = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service";
-const SCOPE: &str = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1.scope";
+const SCOPE: &str =
+    "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/belljar-7-00ff.scope";
 
-#[test]
-fn a_delegated_scope_of_a_user_is_used() {
-    let host = |marked| Pretended {
-        groups: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1.scope\n",
+/// A plain user, in a group that the user's own manager made: writable, and marked by nobody.
+fn below_manager<'a>(groups: &'a str, controllers: &'a [(&'a str, &'a str)]) -> Pretended<'a> {
+    Pretended {
+        groups,
         mounts: UNIFIED,
         writable: &[MANAGER],
-        controllers: &[(SCOPE, "memory pids")],
-        marked,
+        controllers,
+        // By the system manager, on its own unit.
+        marked: &[MANAGER],
+    }
+}
+
+#[test]
+fn a_scope_that_belljar_asked_for_is_used() {
+    let group = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/belljar-7-00ff.scope\n";
+    let host = below_manager(group, &[(SCOPE, "cpu memory pids")]);
+    assert_eq!(host.detect(), v2(SCOPE, &["cpu", "memory", "pids"]));
+    // From outside: not writable, whatever its name.
+    let host = Pretended {
+        writable: &[],
+        ..host
     };
-    assert_eq!(host(&[MANAGER, SCOPE]).detect(), v2(SCOPE, &["memory", "pids"]));
-    // systemd before 251 sets no marks: writable is all there is to see.
-    assert_eq!(host(&[]).detect(), v2(SCOPE, &["memory", "pids"]));
-    // A desktop terminal: the user's own manager made the folder, so it is writable and yet not ours.
-    let reason = host(&[MANAGER]).reason();
+    assert!(host.reason().contains("not delegated"), "{}", host.reason());
+}
+
+#[test]
+fn units_of_a_users_own_manager_are_not_known_to_be_delegated() {
+    // A desktop terminal, a user service, and what `systemd-run --user --scope -p Delegate=yes` makes: all look alike.
+    for unit in ["app-term.scope", "x.service", "run-r1.scope"] {
+        let group = format!("0::/user.slice/user-1000.slice/user@1000.service/app.slice/{unit}\n");
+        let reason = below_manager(&group, &[]).reason();
+        assert!(
+            reason.ends_with(&format!("{unit} belongs to systemd and is not delegated")),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn what_the_system_manager_handed_to_a_user_is_used() {
+    const BASE: &str = "/sys/fs/cgroup/system.slice/app.service";
+    let host = |writable| Pretended {
+        groups: "0::/system.slice/app.service\n",
+        mounts: UNIFIED,
+        writable,
+        controllers: &[("/sys/fs/cgroup/system.slice/app.service", "cpu memory pids")],
+        // Before systemd 251 there is no mark.
+        marked: &[],
+    };
+    assert_eq!(host(&[BASE]).detect(), v2(BASE, &["cpu", "memory", "pids"]));
+    let reason = host(&[]).reason();
     assert!(
-        reason.contains("not delegated; start it with `systemd-run --user --scope"),
+        reason.ends_with("app.service is not delegated to this user"),
         "{reason}"
     );
 }
 
 #[test]
 fn the_leaf_of_an_earlier_belljar_leads_to_the_folder_above() {
+    let group =
+        "0::/user.slice/user-1000.slice/user@1000.service/app.slice/belljar-7-00ff.scope/supervisor\n";
     let host = |writable| Pretended {
-        groups: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1.scope/supervisor\n",
-        mounts: UNIFIED,
         writable,
-        controllers: &[(SCOPE, "memory pids")],
-        marked: &[MANAGER, SCOPE],
+        ..below_manager(group, &[(SCOPE, "memory pids")])
     };
     assert_eq!(host(&[MANAGER]).detect(), v2(SCOPE, &["memory", "pids"]));
     // Positive control: where the folder above is not ours, its controllers are not either.
@@ -342,7 +378,7 @@ fn root_under_systemd_needs_a_delegated_unit() {
     };
     let reason = host(&[]).reason();
     assert!(
-        reason.ends_with("`systemd-run --scope -p Delegate=yes`"),
+        reason.ends_with("belljar.service belongs to systemd and is not delegated"),
         "{reason}"
     );
     assert_eq!(host(&[base]).detect(), v2(base, &["cpu", "memory", "pids"]));

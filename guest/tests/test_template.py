@@ -53,7 +53,7 @@ class Preload(unittest.TestCase):
             "sharing": "import mmap\nheld = mmap.mmap(-1, 4096)",
             "opening": "held = open('/etc/passwd')",
             # It dies with the template.
-            "forking": "import ctypes, os, time\nif not os.fork():\n    ctypes.CDLL(None).prctl(1, 9)\n    time.sleep(600)",
+            "forking": "import ctypes, os, time\nif os.fork() == 0:\n ctypes.CDLL(None).prctl(1, 9)\n time.sleep(600)",
         }
         with tempfile.TemporaryDirectory() as folder:
             path = package(folder, **modules)

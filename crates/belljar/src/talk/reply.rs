@@ -161,7 +161,7 @@ mod tests {
             assert_eq!(
                 told.to_string(),
                 format!(
-                    "the {process} was lost (wait status 0x9); try again; if it happens again, BELLJAR_LOG=debug tells more"
+                    "the {process} was lost (wait status 0x9); try again; if it happens again, BELLJAR_LOG=debug shows more"
                 )
             );
         }

@@ -27,7 +27,7 @@ def main() -> None:
     found["control"] = belljar.run(GREEDY, memory="1G", timeout=120).status
     outcome = belljar.run(GREEDY, memory="128M", timeout=120)
     found["limit"] = outcome.limit
-    found["layer"] = outcome.isolation.layers["cgroup"].state
+    found["layer"] = outcome.isolation.layers["cgroup"]["state"]
     found["moved"] = own() != before
     # In a pid namespace of its own, this user's manager would take our pid for somebody else's: it is not asked.
     alone = ["unshare", "--user", "--map-current-user", "--pid", "--fork", "--mount-proc"]

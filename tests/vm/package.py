@@ -1,4 +1,4 @@
-"""The Python package and the library, from a plain user's session: limited as a whole, and nobody of theirs is moved."""
+"""The Python package in a plain user's session: jars are limited as a whole, and the program is not moved."""
 
 import json
 import os

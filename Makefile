@@ -203,6 +203,8 @@ VM := $(TARGET)/vm
 vm: build $(SUITES:%=$(VM)/%.img)  ## Try the limits in virtual machines, from every place that people start programs from
 	rm -rf $(VM)/payload && mkdir -p $(VM)/payload
 	cp tests/vm/*.py tests/vm/job.sh $(BELLJAR) $(VM)/payload/
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target $(VM)/payload/python cloudpickle==3.1.2
+	cp -r python/belljar $(VM)/payload/python/
 	for suite in $(SUITES); do \
 		echo "== $$suite"; VM_FOLDER=$(VM) tests/vm/boot $$suite $(VM)/payload | tee $(VM)/$$suite.txt; \
 	done

@@ -73,6 +73,8 @@ pub fn serve(request: &Path) -> ExitCode {
 }
 
 fn run(request: &Request, report: &mut Report) -> Result<Outcome, String> {
+    // As the command does, for which this process stands.
+    let _ = belljar::host::own_cgroup();
     let mut plan = belljar::prepare(&request.policy, &Host::probe()).map_err(|error| error.to_string())?;
     for knob in &request.knobs {
         knobs::turn(&mut plan, knob, request)?;

@@ -82,7 +82,9 @@ pub struct Scene {
 
 impl Stage {
     pub fn new() -> std::io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("belljar-attacks-").tempdir()?;
+        let folder = tempfile::Builder::new()
+            .prefix("belljar-attacks-")
+            .tempdir_in(place())?;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         let copy = |from: &Path, name: &str| -> std::io::Result<PathBuf> {
             let to = folder.path().join(name);
@@ -257,4 +259,15 @@ fn facts(scene: &Scene) -> BTreeMap<String, Value> {
         ("socket".into(), json!(listeners.path)),
         ("decoy".into(), json!(scene.decoy.id())),
     ])
+}
+
+/// Where what is planted works: on Debian 13 /tmp is a tmpfs without set-uid programs and devices.
+fn place() -> PathBuf {
+    use rustix::fs::StatVfsMountFlags as Flags;
+    let usual = std::env::temp_dir();
+    let flags = rustix::fs::statvfs(&usual).map_or(Flags::empty(), |found| found.f_flag);
+    if flags.intersects(Flags::NOSUID | Flags::NODEV) {
+        return PathBuf::from("/var/tmp");
+    }
+    usual
 }

@@ -1,7 +1,7 @@
 """Whether limits hold for a jar as a whole, from wherever this is started. Prints one line of JSON.
 
-Usage: limits.py BELLJAR. Each attack is made with a limit that it breaks, and with one that it fits into, where it must
-succeed.
+Usage: limits.py BELLJAR. Each attack is made with a limit that it breaks, and with one that it fits into: there it
+must succeed.
 """
 
 import json

@@ -94,8 +94,9 @@ def main() -> None:
         manager(running)
         print(f"## {name}", flush=True)
         print(start(command).strip(), flush=True)
-        units = out("systemctl", "list-units", "--all", "belljar-*.scope").splitlines()
-        left = [line for line in units if ".scope" in line]
+        left = [
+            line for line in out("systemctl", "list-units", "--all", "belljar-*.scope").splitlines() if ".scope" in line
+        ]
         left += [str(path) for path in Path("/sys/fs/cgroup").rglob("belljar-*") if "belljar-job" not in str(path)]
         print("left:", left or "nothing", flush=True)
 

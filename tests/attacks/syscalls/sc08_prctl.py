@@ -13,7 +13,7 @@
 # expect: PR_SET_KEEPCAPS = EINVAL -> EPERM
 # expect: PR_CAP_AMBIENT = EINVAL -> ok
 # expect: PR_SET_MM = EINVAL -> EPERM
-# expect: PR_SET_PTRACER = EINVAL
+# expect: PR_SET_PTRACER = EINVAL -> !EPERM
 # expect: PR_SET_CHILD_SUBREAPER = EINVAL -> ok
 # expect: PR_SET_SPECULATION_CTRL = EINVAL -> !EINVAL
 # expect: PR_SET_TSC = EINVAL -> ok

@@ -37,7 +37,7 @@ impl Group {
         });
         let folder = &self.parts[0].folder;
         if let Some(bytes) = limits.memory.filter(|_| memory) {
-            folder.write(tree, "memory.max", &bytes.to_string())?;
+            limit(tree, folder, "memory.max", bytes)?;
             // Both files are younger than the controller; the first also needs swap accounting.
             if !limits.swap {
                 self.enforced.no_swap = folder.write_if_there(tree, "memory.swap.max", "0")?;
@@ -46,7 +46,7 @@ impl Group {
             self.enforced.memory = true;
         }
         if let Some(tasks) = limits.pids.filter(|_| pids) {
-            folder.write(tree, "pids.max", &tasks.to_string())?;
+            limit(tree, folder, "pids.max", tasks)?;
             self.enforced.pids = true;
         }
         if let Some(cpus) = limits.cpus.filter(|_| cpu) {
@@ -54,6 +54,19 @@ impl Group {
             self.enforced.cpu = true;
         }
         Ok(())
+    }
+}
+
+/// Writes a limit and looks whether it holds. The kernel rounds memory down to whole pages.
+fn limit(tree: &dyn Tree, folder: &Folder, file: &str, value: u64) -> Result<(), CgroupError> {
+    folder.write(tree, file, &value.to_string())?;
+    match folder.number(file) {
+        Some(holds) if holds <= value => Ok(()),
+        _ => Err(CgroupError::io(
+            "limit",
+            &folder.path.join(file),
+            std::io::Error::from(std::io::ErrorKind::InvalidData),
+        )),
     }
 }
 

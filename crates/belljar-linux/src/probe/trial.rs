@@ -27,6 +27,8 @@ pub struct Trial {
     pub maps: Tried,
     /// Making the tree private; the first step that needs a capability inside.
     pub private: Tried,
+    /// Calls that a filter may hold back when it lets namespaces pass: the host name, and mounts as descriptors.
+    pub calls: Tried,
     /// A fresh /proc.
     pub proc: Tried,
     /// A tmpfs.
@@ -37,7 +39,9 @@ pub struct Trial {
     pub idmap: Tried,
 }
 
-const STEPS: usize = 5;
+const STEPS: usize = 6;
+/// A fresh /proc, among the steps.
+const PROC: usize = 3;
 const UNTRIED: i32 = -1;
 
 fn tried(number: i32) -> Tried {
@@ -113,11 +117,12 @@ pub fn trial(with_idmap: bool) -> io::Result<Trial> {
 }
 
 fn report(steps: &[i32; STEPS], namespaces: Tried) -> Trial {
-    let [maps, private, proc, tmpfs, overlay] = steps.map(tried);
+    let [maps, private, calls, proc, tmpfs, overlay] = steps.map(tried);
     Trial {
         namespaces,
         maps,
         private,
+        calls,
         proc,
         tmpfs,
         overlay,
@@ -203,6 +208,7 @@ fn child_main(maps: &Maps, read: RawFd, write: RawFd, wait_read: RawFd, wait_wri
     let actions: [&dyn Fn() -> i32; STEPS] = [
         &|| write_maps(maps),
         &|| mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_PRIVATE, c""),
+        &calls,
         &|| {
             mount(
                 c"proc",
@@ -226,7 +232,7 @@ fn child_main(maps: &Maps, read: RawFd, write: RawFd, wait_read: RawFd, wait_wri
     for (index, (step, action)) in steps.iter_mut().zip(actions).enumerate() {
         *step = action();
         // A masked /proc stops nothing but itself; every other step is what the next one stands on.
-        if *step != 0 && index != 2 {
+        if *step != 0 && index != PROC {
             break;
         }
     }
@@ -239,6 +245,29 @@ fn child_main(maps: &Maps, read: RawFd, write: RawFd, wait_read: RawFd, wait_wri
     unsafe { libc::read(wait_read, (&raw mut byte).cast(), 1) };
     // SAFETY: leaves at once, without running the handlers of the process that this is a copy of.
     unsafe { libc::_exit(0) }
+}
+
+/// Calls on nothing: where nobody forbids them, the kernel finds fault with what they are given.
+fn calls() -> i32 {
+    // SAFETY: the name is a string of this length.
+    if unsafe { libc::sethostname(c"belljar".as_ptr(), 7) } != 0 {
+        return errno();
+    }
+    let calls = [
+        libc::SYS_open_tree,
+        libc::SYS_move_mount,
+        libc::SYS_fsopen,
+        libc::SYS_mount_setattr,
+        libc::SYS_pivot_root,
+    ];
+    for call in calls {
+        // SAFETY: no descriptor is -1 and no path is at 0, so that each of these ends with an error and changes nothing.
+        let answer = unsafe { libc::syscall(call, -1_i64, 0_usize, -1_i64, 0_usize, 0_usize) };
+        if answer < 0 && matches!(errno(), libc::EPERM | libc::ENOSYS | libc::EACCES) {
+            return errno();
+        }
+    }
+    0
 }
 
 fn write_maps(maps: &Maps) -> i32 {
@@ -327,12 +356,12 @@ mod tests {
     #[test]
     fn steps_stand_on_each_other() {
         let trial = trial(false).unwrap();
-        let chain = [trial.namespaces, trial.maps, trial.private];
+        let chain = [trial.namespaces, trial.maps, trial.private, trial.calls];
         for pair in chain.windows(2) {
             assert_eq!(pair[0] == Tried::Works, pair[1] != Tried::Untried, "{trial:?}");
         }
         assert_eq!(
-            trial.private == Tried::Works,
+            trial.calls == Tried::Works,
             trial.proc != Tried::Untried,
             "{trial:?}"
         );

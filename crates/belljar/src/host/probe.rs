@@ -90,6 +90,7 @@ fn verdict(trial: &Trial, believed: &Userns) -> Option<Userns> {
             namespaces: Tried::Works,
             maps: Tried::Works,
             private: Tried::Works,
+            calls: Tried::Works,
             proc,
             tmpfs,
             ..
@@ -135,6 +136,7 @@ mod tests {
         namespaces: Tried::Works,
         maps: Tried::Works,
         private: Tried::Works,
+        calls: Tried::Works,
         proc: Tried::Works,
         tmpfs: Tried::Works,
         overlay: Tried::Works,
@@ -164,6 +166,11 @@ mod tests {
             ..ALL
         };
         assert_eq!(verdict(&masked, &believed), Some(Userns::ProcMasked));
+        let hostname = Trial {
+            calls: failed(Errno::PERM),
+            ..ALL
+        };
+        assert_eq!(verdict(&hostname, &believed), Some(Userns::Denied));
         let maps = Trial {
             maps: failed(Errno::ACCESS),
             ..ALL

@@ -82,7 +82,7 @@ fn user_namespaces(host: &Host) -> Result<(), Refusal> {
             "something outside refuses user namespaces",
             match &host.container {
                 Some(_) => inside("start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"),
-                None => "allow them where this process is confined: a unit's RestrictNamespaces= or SystemCallFilter=, an AppArmor profile without `userns`".into(),
+                None => "allow them where this process is confined: a unit's RestrictNamespaces=, ProtectHostname= or SystemCallFilter=, an AppArmor profile without `userns`".into(),
             },
         ),
         Userns::ProcMasked => (

@@ -101,7 +101,7 @@ pub fn container() -> Vec<String> {
 /// What confines a process that is in no container.
 pub fn confined() -> Vec<String> {
     [
-        "# in the unit that starts belljar: without RestrictNamespaces=, ProtectKernelTunables=, ProtectKernelLogs= and ProcSubset=,",
+        "# in the unit that starts belljar: without RestrictNamespaces=, ProtectHostname=, ProtectKernelTunables=, ProtectKernelLogs= and ProcSubset=,",
         "# and with SystemCallFilter=@system-service @mount @sandbox sethostname",
         "# under an AppArmor profile: with the rules `userns,`, `mount,` and `capability,`",
     ]

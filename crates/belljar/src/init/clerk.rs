@@ -4,7 +4,7 @@
 //! Runs in the jar's init, on the jar's own processor time. It cannot see what a call will do, only that it is made: each counts
 //! for the most locks that it can add, an unlock too, which may cut one in two. At the bound the kernel is asked how many there are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -23,9 +23,10 @@ const ROUND: usize = 64;
 /// Calls or time between two looks at the kernel's list, which holds up the locks of the whole machine for a moment.
 const PACE: u32 = 16;
 const PAUSE: Duration = Duration::from_millis(5);
-/// What the kernel gives of its list at once, some 60 lines, and the most that is read of it.
+/// What the kernel gives of its list at once, some 60 lines, how many such parts are read, and how often.
 const PAGE: usize = 4096;
-const MOST: usize = 16 * PAGE;
+const PARTS: usize = 64;
+const TRIES: usize = 8;
 /// What a call of fcntl can add: a lock inside of another cuts it into three.
 const RANGE: u32 = 2;
 const WHOLE: u32 = 1;
@@ -161,19 +162,34 @@ fn answer(book: &mut Book, list: &OwnedFd, listener: &Listener) -> io::Result<()
     listener.allow(&asked)
 }
 
-/// The kernel's list; `None` when it has no end. It comes in parts, and may change between two of them: what the jar has let go of
-/// meanwhile moves the rest up, so that as many lines are missed, never more; what others have locked is seen twice.
+/// The kernel's list; `None` when it has no end. One part of it is as it was at one moment. Between two parts, whatever is locked
+/// anywhere on the machine moves the lines: what the jar has let go of is missed, never more; others are seen again. So a list that
+/// comes in one part is asked for a few times, and lines that can be there once are counted once.
 fn read(list: &OwnedFd) -> io::Result<Option<String>> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        let (text, parts) = pass(list)?;
+        let is_whole = parts <= 1;
+        last = text;
+        if is_whole {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+/// Reads the list once, and says in how many parts it came.
+fn pass(list: &OwnedFd) -> io::Result<(Option<String>, usize)> {
     let mut text = Vec::new();
     let mut part = [0; PAGE];
-    while text.len() < MOST {
+    for parts in 0..PARTS {
         let at = text.len() as u64;
         match rustix::io::retry_on_intr(|| rustix::io::pread(list, &mut part, at))? {
-            0 => return Ok(Some(String::from_utf8_lossy(&text).into_owned())),
+            0 => return Ok((Some(String::from_utf8_lossy(&text).into_owned()), parts)),
             size => text.extend_from_slice(&part[..size]),
         }
     }
-    Ok(None)
+    Ok((None, PARTS))
 }
 
 /// Whether a process or a thread is there, be it one that nobody has reaped.
@@ -252,22 +268,19 @@ impl Book {
         });
         self.seen.clear();
         let mut count = self.unseen;
+        let mut ranges = HashSet::new();
         for line in list.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            // One that waits for another is in no list of a file.
-            let [_, kind, _, access, pid, ..] = words[..] else {
-                continue;
-            };
-            if kind == "->" {
-                continue;
-            }
-            let pid = pid.parse().unwrap_or(1);
+            // Behind the line's number. One that waits for another is in no list of a file.
+            let lock = line.split_once(": ").map_or(line, |(_, lock)| lock).trim();
+            let words: Vec<&str> = lock.split_whitespace().collect();
+            let pid = words.get(3).and_then(|pid| pid.parse::<i32>().ok());
             // Locks of open files belong to no process, and show everywhere: they are somebody else's, a jar has none.
-            if pid < 0 {
+            let is_none = lock.starts_with("->") || pid.is_some_and(|pid| pid < 0);
+            if is_none || lock.starts_with("POSIX") && !ranges.insert(lock) {
                 continue;
             }
             count = count.saturating_add(1);
-            if kind == "FLOCK" && access == "READ" {
+            if let (["FLOCK", _, "READ", ..], Some(pid)) = (&words[..], pid) {
                 *self.seen.entry(pid).or_default() += 1;
             }
         }
@@ -303,12 +316,14 @@ mod tests {
     #[test]
     fn list_makes_room_again() {
         let mut book = full(32);
-        book.recount(Some(&[POSIX, WAITING, ELSEWHERE, POSIX].concat()), |_| true);
+        book.recount(Some(&[POSIX, WAITING, ELSEWHERE, POSIX, SHARED].concat()), |_| {
+            true
+        });
         assert_eq!(
             book.count, 2,
             "whoever waits has no lock yet, and a jar has none of open files"
         );
-        book.recount(Some(&POSIX.repeat(32)), |_| true);
+        book.recount(Some(&SHARED.repeat(32)), |_| true);
         assert!(!book.enter(7, WHOLE, false));
         book.recount(None, |_| true);
         assert!(!book.enter(7, WHOLE, false), "a list without end");
@@ -318,7 +333,7 @@ mod tests {
     fn looks_keep_their_distance() {
         let mut book = full(32);
         assert!(book.is_due());
-        book.recount(Some(&POSIX.repeat(32)), |_| true);
+        book.recount(Some(&SHARED.repeat(32)), |_| true);
         // Whatever the clock says.
         book.looked = Some(Instant::now() + Duration::from_secs(3600));
         for _ in 0..PACE {

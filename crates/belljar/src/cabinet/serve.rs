@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use belljar_linux::cgroup::{self, CgroupError, Group, Owner};
 use belljar_linux::{caller, descriptors, process, rlimits, userns};
@@ -138,7 +139,7 @@ fn open(
             .map_err(|error| Error::setup("remove the cabinet's cgroup", io::Error::other(error)))?;
     }
     if let (Ok(engine), Some(hierarchy)) = (engine_process, hierarchy(plan))
-        && is_gone(engine.pidfd.as_fd())
+        && is_gone(engine.pidfd.as_fd(), engine.pid)
     {
         // It could not remove the groups that it made for workers, and they are empty now.
         sweep_after(hierarchy, engine.pid);
@@ -146,14 +147,22 @@ fn open(
     settled
 }
 
-/// Whether a process that has closed its socket is gone. One that was killed closes it an instant before.
-fn is_gone(pidfd: BorrowedFd<'_>) -> bool {
-    let instant = rustix::event::Timespec {
-        tv_sec: 0,
-        tv_nsec: 5_000_000,
+/// Whether a process that has closed its socket is gone. One that was killed closes it an instant before; on a busy machine, or with
+/// much memory to give back, that instant is long, and it has no descriptor at all by then.
+fn is_gone(pidfd: BorrowedFd<'_>, pid: u32) -> bool {
+    let ends_within = |time: Duration| {
+        let time = rustix::event::Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        let mut list = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
+        rustix::event::poll(&mut list, Some(&time)) == Ok(1)
     };
-    let mut list = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
-    rustix::event::poll(&mut list, Some(&instant)) == Ok(1)
+    let has_nothing = || {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd"));
+        open.is_ok_and(|mut open| open.next().is_none())
+    };
+    ends_within(Duration::from_millis(5)) || has_nothing() && ends_within(Duration::from_secs(10))
 }
 
 /// Gives the builder its ids and its cgroups, its own and that of templates, and lets it go.

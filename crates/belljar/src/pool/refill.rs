@@ -352,6 +352,7 @@ fn make(
     });
     let mut state = lock(&core.state);
     let Some(shelf) = state.shelves.get_mut(&digest) else {
+        core.reaper.bury(group.ok().and_then(|(group, _)| group));
         return Ok(());
     };
     let (group, fds) = match group {

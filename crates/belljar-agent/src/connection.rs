@@ -28,8 +28,10 @@ use crate::warm::Warming;
 use crate::work::{Body, Request, cancelled, work};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// How long jobs that were killed, and then the pool, may take to tidy up before the agent ends without them.
+/// How long jobs that were killed may take to tidy up before the agent ends without them.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// The same for the pool. It is long: once the pool has closed its cabinets, nobody but the agent removes the cgroups that it made.
+const POOL_PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes of a text that is looked through for an exception, which is as much as is looked at.
 const MAX_TEXT: u64 = 1 << 20;
 /// How long a client may take to read the last frame.
@@ -133,7 +135,7 @@ impl Agent {
             drop(done);
         });
         if dropped.is_ok() {
-            let _ = ended.recv_timeout(PATIENCE);
+            let _ = ended.recv_timeout(POOL_PATIENCE);
         }
         exit_now(0)
     }
